@@ -1,0 +1,109 @@
+"""Values -> RESP bytes: the one module that writes the protocol.
+
+A table of exact types for RESP2 and one for RESP3; a type that is in neither is a defect. See
+commands.replies for what handlers return. Knows nothing of commands or sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from commands.replies import Flags, Status, Verbatim
+
+Parts = list[bytes]
+Writer = Callable[[Any, Parts], None]
+
+_SMALL_INTEGERS = tuple(b":%d\r\n" % number for number in range(1024))
+
+
+def encode_error(code: str, text: str) -> bytes:
+    """An error line. Line ends in the text would put every later reply out of step."""
+    line = f"-{code} {text}".replace("\r", " ").replace("\n", " ")
+    return line.encode("utf-8", "replace") + b"\r\n"
+
+
+class Encoder:
+    """Writes values in one version of the protocol."""
+
+    __slots__ = ("_writers",)
+
+    def __init__(self, protocol: int) -> None:
+        self._writers: dict[type, Writer] = {
+            int: _write_integer,
+            bytes: _write_bulk,
+            Status: _write_status,
+            list: self._write_array,
+            tuple: self._write_array,
+        }
+        if protocol == 2:
+            self._writers |= {
+                type(None): _write_null_bulk,
+                Verbatim: _write_bulk,
+                Flags: self._write_array,
+                dict: self._write_map_as_array,
+            }
+        else:
+            self._writers |= {
+                type(None): _write_null,
+                Verbatim: _write_verbatim,
+                Flags: self._write_set,
+                dict: self._write_map,
+            }
+
+    def encode(self, value: Any) -> bytes:
+        if type(value) is int and 0 <= value < 1024:
+            return _SMALL_INTEGERS[value]
+        parts: Parts = []
+        self._writers[type(value)](value, parts)
+        return b"".join(parts)
+
+    def _write_all(self, values: Any, parts: Parts) -> None:
+        writers = self._writers
+        for value in values:
+            writers[type(value)](value, parts)
+
+    def _write_array(self, values: Any, parts: Parts) -> None:
+        parts.append(b"*%d\r\n" % len(values))
+        self._write_all(values, parts)
+
+    def _write_set(self, values: Any, parts: Parts) -> None:
+        parts.append(b"~%d\r\n" % len(values))
+        self._write_all(values, parts)
+
+    def _write_map(self, values: Any, parts: Parts) -> None:
+        parts.append(b"%%%d\r\n" % len(values))
+        for pair in values.items():
+            self._write_all(pair, parts)
+
+    def _write_map_as_array(self, values: Any, parts: Parts) -> None:
+        parts.append(b"*%d\r\n" % (2 * len(values)))
+        for pair in values.items():
+            self._write_all(pair, parts)
+
+
+def _write_integer(value: int, parts: Parts) -> None:
+    parts.append(b":%d\r\n" % value)
+
+
+def _write_bulk(value: bytes, parts: Parts) -> None:
+    parts.append(b"$%d\r\n%b\r\n" % (len(value), value))
+
+
+def _write_status(value: bytes, parts: Parts) -> None:
+    parts.append(b"+%b\r\n" % value)
+
+
+def _write_verbatim(value: bytes, parts: Parts) -> None:
+    parts.append(b"=%d\r\ntxt:%b\r\n" % (len(value) + 4, value))
+
+
+def _write_null(_value: None, parts: Parts) -> None:
+    parts.append(b"_\r\n")
+
+
+def _write_null_bulk(_value: None, parts: Parts) -> None:
+    parts.append(b"$-1\r\n")
+
+
+ENCODERS = {2: Encoder(2), 3: Encoder(3)}

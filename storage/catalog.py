@@ -1,0 +1,100 @@
+"""The catalog: which datasets there are and their settings, as entries of the default family.
+
+Pure functions from names and settings to bytes and back; the engine reads and writes them.
+
+    clock           -> 8 bytes, big-endian: the millisecond the server's clock will not go below
+    dataset:<name>  -> settings as JSON
+    family d:<name> -> the cells; what is not A-Z a-z 0-9 _ - . in the name is percent-encoded
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from urllib.parse import quote, unquote
+
+from storage.errors import CorruptData, InvalidDatasetName
+from storage.model import DatasetSettings
+
+CLOCK_KEY = b"clock"
+ENTRY_PREFIX = b"dataset:"
+ENTRY_END = b"dataset;"
+FAMILY_PREFIX = "d:"
+_NAME = re.compile(rb"[A-Za-z0-9_\-.:]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the catalog says of one dataset. Times in Unix milliseconds, 0: never."""
+
+    settings: DatasetSettings
+    created_ms: int
+    last_compaction_ms: int = 0
+    last_compaction_removed_cells: int = 0
+
+    def altered(self, settings: DatasetSettings) -> Entry:
+        return replace(self, settings=settings)
+
+    def compacted(self, now_ms: int, removed_cells: int) -> Entry:
+        return replace(self, last_compaction_ms=now_ms, last_compaction_removed_cells=removed_cells)
+
+
+def check_name(name: bytes) -> None:
+    """InvalidDatasetName unless 1..128 characters of A-Z a-z 0-9 _ - . :"""
+    if _NAME.fullmatch(name) is None:
+        raise InvalidDatasetName
+
+
+def entry_key(name: bytes) -> bytes:
+    return ENTRY_PREFIX + name
+
+
+def name_of_entry(key: bytes) -> bytes:
+    return key[len(ENTRY_PREFIX) :]
+
+
+def family_name(name: bytes) -> str:
+    # quote() leaves "~" alone too, which no dataset name holds.
+    return FAMILY_PREFIX + quote(name, safe="")
+
+
+def name_of_family(family: str) -> bytes:
+    return unquote(family.removeprefix(FAMILY_PREFIX)).encode()
+
+
+def encode_entry(entry: Entry) -> bytes:
+    return json.dumps(
+        {
+            "maxversions": entry.settings.max_versions,
+            "ttl": entry.settings.ttl_seconds,
+            "created-ms": entry.created_ms,
+            "last-compaction-ms": entry.last_compaction_ms,
+            "last-compaction-removed-cells": entry.last_compaction_removed_cells,
+        }
+    ).encode()
+
+
+def decode_entry(name: bytes, stored: bytes) -> Entry:
+    try:
+        fields = json.loads(stored)
+        return Entry(
+            DatasetSettings(int(fields["maxversions"]), int(fields["ttl"])),
+            int(fields["created-ms"]),
+            int(fields["last-compaction-ms"]),
+            int(fields["last-compaction-removed-cells"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptData(f"the catalog entry of '{name.decode('latin-1')}' is damaged") from error
+
+
+def encode_clock(milliseconds: int) -> bytes:
+    return milliseconds.to_bytes(8, "big")
+
+
+def decode_clock(stored: bytes | None) -> int:
+    if stored is None:
+        return 0
+    if len(stored) != 8:
+        raise CorruptData("the stored clock is damaged")
+    return int.from_bytes(stored, "big")

@@ -1,0 +1,92 @@
+"""What the embedded engine asks of a store: byte keys in order, in families, written atomically.
+
+Two stores answer it: storage/rocks/ (on disk) and storage/memory/. Knows nothing of rows or
+columns. Errors are those of storage.errors: StoreFailure and StoreStalled, never a library's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Protocol
+
+
+class Kind(IntEnum):
+    PUT = 0
+    DELETE = 1
+    DELETE_RANGE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyStatistics:
+    """What a family holds: an estimate of its keys, and bytes on disk and in memory."""
+
+    estimated_keys: int
+    disk_bytes: int
+    memtable_bytes: int
+
+
+class Scan(Protocol):
+    """A consistent view of a family's keys before a bound, as of the moment it was made."""
+
+    def walk(self, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values in order from `start` on. A new walk ends the one before.
+
+        Raises StoreFailure where the store cannot read on: a walk that ends has seen all there is.
+        """
+        ...
+
+
+class Family(Protocol):
+    """One ordered range of keys: a dataset, or the catalog. Dies when it is dropped."""
+
+    name: str
+
+    def get(self, key: bytes) -> bytes | None: ...
+
+    def scan(self, end: bytes | None) -> Scan:
+        """A view of the keys before `end`, or of all."""
+        ...
+
+    def statistics(self) -> FamilyStatistics: ...
+
+    def compact(self) -> None:
+        """Rewrite the files of the family without what was deleted. Blocks; safe on a thread."""
+        ...
+
+
+Operation = tuple[Kind, Family, bytes, bytes]
+"""(PUT, family, key, value), (DELETE, family, key, b"") or (DELETE_RANGE, family, start, end)."""
+
+
+class OrderedStore(Protocol):
+    """Families of ordered keys and one log for all of them."""
+
+    def families(self) -> dict[str, Family]:
+        """All families but the default one, by name."""
+        ...
+
+    def default_family(self) -> Family: ...
+
+    def create_family(self, name: str) -> Family: ...
+
+    def drop_family(self, family: Family) -> None: ...
+
+    def write(self, operations: Sequence[Operation], *, durable: bool) -> None:
+        """Apply all or nothing, in order. On return they are in the log, on the disk if `durable`.
+
+        StoreStalled: nothing was applied, try again soon. StoreFailure: the outcome of these
+        operations is unknown until the store is opened again; nothing earlier is lost.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Bring the log to the disk. Blocks; safe on a thread."""
+        ...
+
+    def reopen(self) -> None:
+        """Close and open again after a failure. All families and scans handed out are dead."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,156 @@
+"""What any engine must do: rows of versioned columns in datasets, kept and read back.
+
+The embedded engine (storage/embedded/) never waits but while its store is stalled; an engine over
+a distributed database may wait in every call. So calls are coroutines, and handlers above are
+written once for both. Knows nothing of commands.
+
+Every writing call is atomic. A call that raises StorageError wrote nothing. A write is safe only
+once a commit() that follows it has returned: `on_settled` tells, with the failure or None, each
+time all writes made until then have met their fate.
+
+`create_with` are the settings with which a write creates an unknown dataset; None refuses it with
+NoSuchDataset. `expires_at` is Unix milliseconds, None never. A timestamp None is the clock's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from storage.errors import StoreFailure
+from storage.model import (
+    DatasetInfo,
+    DatasetSettings,
+    Deletion,
+    NameRange,
+    NewCell,
+    Page,
+    PageRequest,
+    RowsPage,
+    Selection,
+)
+
+Settled = Callable[[StoreFailure | None], None]
+
+
+class Engine(Protocol):
+    """Datasets, rows, columns, cells."""
+
+    on_settled: Settled
+    unsynced: bool
+    """Whether something was committed since the last sync()."""
+
+    def now(self) -> int:
+        """The clock that stamps cells and decides expiry: Unix milliseconds, never going back."""
+        ...
+
+    # Datasets. All check the name: InvalidDatasetName, then NoSuchDataset.
+
+    async def create_dataset(
+        self, name: bytes, settings: DatasetSettings, *, if_not_exists: bool = False
+    ) -> None:
+        """DatasetExists unless `if_not_exists`."""
+        ...
+
+    async def alter_dataset(
+        self, name: bytes, *, max_versions: int | None = None, ttl_seconds: int | None = None
+    ) -> None: ...
+
+    async def drop_dataset(self, name: bytes, *, if_exists: bool = False) -> None: ...
+
+    def dataset_names(self) -> list[bytes]:
+        """Sorted."""
+        ...
+
+    async def dataset_info(self, name: bytes) -> DatasetInfo: ...
+
+    async def compact_dataset(self, name: bytes) -> None:
+        """Ask for dead cells to be collected in the background; returns at once."""
+        ...
+
+    # Writing
+
+    async def put(
+        self,
+        dataset: bytes,
+        cells: Sequence[NewCell],
+        expires_at: int | None,
+        create_with: DatasetSettings | None,
+    ) -> None: ...
+
+    async def increment(
+        self,
+        dataset: bytes,
+        row: bytes,
+        column: bytes,
+        amount: int,
+        create_with: DatasetSettings | None,
+    ) -> int:
+        """Add to the newest integer of a column; NotAnInteger, IncrementOverflow or
+        NewestCellInFuture when that cannot be."""
+        ...
+
+    async def compare_and_put(
+        self,
+        dataset: bytes,
+        cell: NewCell,
+        expected: bytes | None,
+        expires_at: int | None,
+        create_with: DatasetSettings | None,
+    ) -> bool:
+        """Put the cell if the column's newest value is `expected` (None: if it has none).
+
+        TimestampNotNewer when it would not be the newest visible cell.
+        """
+        ...
+
+    async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> int:
+        """The number of rows, or with named columns of columns, that had a visible cell there."""
+        ...
+
+    # Reading. InvalidCursor for a cursor of something else.
+
+    async def read_row(
+        self, dataset: bytes, row: bytes, selection: Selection, request: PageRequest
+    ) -> Page: ...
+
+    async def read_rows(
+        self,
+        dataset: bytes,
+        rows: Sequence[bytes],
+        selection: Selection,
+        request: PageRequest,
+    ) -> list[Page]:
+        """A page a row, in the order asked, within one reply's limits."""
+        ...
+
+    async def read_columns(
+        self, dataset: bytes, row: bytes, names: NameRange, request: PageRequest
+    ) -> tuple[bytes, list[bytes]]:
+        """(cursor, names of the columns that have a visible cell)."""
+        ...
+
+    async def scan(
+        self, dataset: bytes, rows: NameRange, selection: Selection, request: PageRequest
+    ) -> RowsPage: ...
+
+    async def count_rows(self, dataset: bytes, rows: Sequence[bytes]) -> int:
+        """How many of the rows have a visible cell, repeats counted."""
+        ...
+
+    # Lifecycle
+
+    def commit(self) -> StoreFailure | None:
+        """Bring all writes so far to the log; a failure is told to `on_settled` and returned.
+
+        StoreStalled: none is there yet, call again soon.
+        """
+        ...
+
+    def sync(self) -> None:
+        """Bring the log to the disk. Blocks; may be called on a thread."""
+        ...
+
+    async def close(self) -> None:
+        """Commit, stop background work and let go of all files."""
+        ...

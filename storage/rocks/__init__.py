@@ -1,0 +1,1 @@
+"""The ordered store on disk: RocksDB through rocksdict, behind one guard module."""

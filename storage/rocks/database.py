@@ -1,0 +1,356 @@
+"""The guard: the only module that imports rocksdict, and the reason why nobody else needs to.
+
+It answers storage.embedded.ordered.OrderedStore. rocksdict 0.3.29 has traps, some of them memory
+unsafe; tests/storage/test_rocksdict_traps.py pins each. How they are closed here, by the numbers
+used there:
+
+ 1-3  Reads go through RocksScan alone: it keeps the ReadOptions and the bound alive beside the
+      iterator, sets no lower bound, and never steps an iterator that is not valid.
+ 4-6  No items(), no Snapshot, no prefix extractor: a walk that ends asks status() whether it
+      ended early.
+ 7-8  no_slowdown is always set; a stall is StoreStalled with nothing applied. The batch is built
+      anew from the operations for every attempt.
+ 9    ignore_missing_column_families is always set, a dropped family's handle is unusable, and a
+      range delete that ends before it begins is not passed on.
+ 10   Every Options and WriteBatch is made by _options() and write(), in raw mode.
+ 11-12 Nothing is ingested here. The engine deletes small rows by key and bounds a group.
+ 13   Every open names every family, the default one too, all sharing one cache.
+ 14   FORMAT is read by storage.directory before this module opens anything.
+ 15   The guard owns every rocksdict object; close() drops all of them and waits for threads.
+ 16   Writes are refused below a margin of free space; reopen() recovers, read-only if need be.
+ 17   compact() reads the count of background errors before it says that all went well.
+ 18   No secondary instances, no read-only opens beside a live one.
+ 19   flush_wal and compact_range are the calls made from threads: they release the GIL.
+ 20   No TTL mode; expiry is the engine's.
+ 21   Errors are translated in _translated(), once.
+ 22   live_files() is not used: sizes come from the properties of a family.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DbClosedError,
+    DBCompressionType,
+    Options,
+    Rdict,
+    RdictIter,
+    ReadOptions,
+    WriteBatch,
+    WriteOptions,
+)
+
+from storage.embedded.ordered import Family, FamilyStatistics, Kind
+from storage.errors import CannotOpen, CorruptData, StoreFailure, StoreStalled
+from storage.rocks.options import MEGABYTE, RocksSettings
+
+DEFAULT_FAMILY = "default"
+SPACE_CHECK_SECONDS = 0.5
+_PUT, _DELETE = Kind.PUT, Kind.DELETE
+_DROPPED: Any = object()
+"""Stands where a handle was: rocksdict refuses it, while None would mean the default family."""
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn rocksdict's plain exceptions into ours; anything else is a defect and goes through."""
+    try:
+        yield
+    except Exception as error:
+        raise _translation(error) from error
+
+
+def _translation(error: Exception) -> Exception:
+    if type(error) is not Exception and not isinstance(error, DbClosedError):
+        return error
+    text = str(error)
+    if text.startswith("Result incomplete") and "stall" in text.lower():
+        return StoreStalled(text)
+    if text.startswith("Corruption"):
+        return CorruptData(text)
+    return StoreFailure(text)
+
+
+class RocksScan:
+    """One iterator with what it points into. Holds a view of the family until it is dropped."""
+
+    __slots__ = ("_bound", "_iterator", "_options")
+
+    def __init__(self, rdict: Rdict, end: bytes | None) -> None:
+        # The iterator points into the options and they into the bound: all three live together.
+        self._bound = end
+        self._options = ReadOptions()
+        if end is not None:
+            self._options.set_iterate_upper_bound(end)
+        try:
+            self._iterator: RdictIter = rdict.iter(self._options)
+        except Exception as error:
+            raise _translation(error) from error
+
+    def walk(self, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        iterator = self._iterator
+        valid, key, value, step = iterator.valid, iterator.key, iterator.value, iterator.next
+        iterator.seek(start)
+        while valid():
+            yield key(), value()
+            step()
+        # An iterator that met a damaged block is merely "not valid"; only status() tells.
+        with _translated():
+            iterator.status()
+
+
+class RocksFamily:
+    """A column family. It outlives a reopening of the database, which binds it again."""
+
+    __slots__ = ("_database", "_rdict", "handle", "name")
+
+    def __init__(self, database: RocksDatabase, name: str, rdict: Rdict) -> None:
+        self.name = name
+        self._database = database
+        self.bind(rdict)
+
+    def bind(self, rdict: Rdict) -> None:
+        self._rdict = rdict.get_column_family(self.name)
+        self.handle: Any = rdict.get_column_family_handle(self.name)
+
+    def release(self) -> None:
+        """Let go of RocksDB's objects, so that it can close or drop the family."""
+        self._rdict = _DROPPED
+        self.handle = _DROPPED
+
+    def get(self, key: bytes) -> bytes | None:
+        try:
+            found: bytes | None = self._rdict.get(key)
+        except Exception as error:
+            raise _translation(error) from error
+        return found
+
+    def scan(self, end: bytes | None) -> RocksScan:
+        return RocksScan(self._rdict, end)
+
+    def statistics(self) -> FamilyStatistics:
+        with _translated():
+            return FamilyStatistics(
+                self._property("rocksdb.estimate-num-keys"),
+                self._property("rocksdb.total-sst-files-size"),
+                self._property("rocksdb.cur-size-all-mem-tables"),
+            )
+
+    def _property(self, name: str) -> int:
+        return self._rdict.property_int_value(name) or 0
+
+    def compact(self) -> None:
+        with self._database.borrowed(), _translated():
+            rdict = self._rdict
+            errors_before = self._property("rocksdb.background-errors")
+            rdict.compact_range(None, None)
+            if self._property("rocksdb.background-errors") > errors_before:
+                raise StoreFailure(f"the compaction of family {self.name} met an error")
+
+
+class RocksDatabase:
+    """One RocksDB database in a directory. One thread writes; sync and compact may use others."""
+
+    def __init__(self, path: Path, settings: RocksSettings) -> None:
+        """Open or create it. CannotOpen with the reason when it cannot be opened."""
+        self._path = path
+        self._settings = settings
+        self._cache = Cache(settings.block_cache_bytes)
+        self._quick, self._durable = _write_options(sync=False), _write_options(sync=True)
+        self._idle = threading.Condition()
+        self._borrowers = 0
+        self._space_checked = 0.0
+        self._families: dict[str, RocksFamily] = {}
+        self._writable = False
+        try:
+            self._rdict = self._open(AccessType.read_write())
+        except Exception as error:
+            raise CannotOpen(_reason(path, str(error))) from error
+        self._bind()
+        self._writable = True
+
+    # Opening and closing
+
+    def _open(self, access: AccessType) -> Rdict:
+        names = [DEFAULT_FAMILY]
+        if (self._path / "CURRENT").exists():
+            names = Rdict.list_cf(str(self._path), self._options())
+        options = self._options()
+        options.create_if_missing(True)
+        return Rdict(
+            str(self._path),
+            options,
+            column_families={name: self._options() for name in names},
+            access_type=access,
+        )
+
+    def _options(self) -> Options:
+        settings = self._settings
+        table = BlockBasedOptions()
+        table.set_block_cache(self._cache)
+        table.set_cache_index_and_filter_blocks(True)
+        table.set_pin_l0_filter_and_index_blocks_in_cache(True)
+        options = Options(raw_mode=True)
+        options.set_block_based_table_factory(table)
+        options.set_write_buffer_size(settings.write_buffer_bytes)
+        options.set_db_write_buffer_size(settings.shared_write_buffer_bytes)
+        options.set_max_total_wal_size(settings.log_bytes)
+        # A family costs its first arena block, and there may be hundreds of them.
+        options.set_arena_block_size(64 * 1024)
+        options.set_level_compaction_dynamic_level_bytes(True)
+        options.set_compression_type(DBCompressionType.lz4())
+        options.set_bytes_per_sync(MEGABYTE)
+        options.set_keep_log_file_num(4)
+        return options
+
+    def _bind(self) -> None:
+        """Make the families match those of the database just opened, keeping known objects."""
+        names = {DEFAULT_FAMILY, *Rdict.list_cf(str(self._path), self._options())}
+        self._families = {name: self._bound(name) for name in sorted(names)}
+
+    def _bound(self, name: str) -> RocksFamily:
+        family = self._families.get(name)
+        if family is None:
+            return RocksFamily(self, name, self._rdict)
+        family.bind(self._rdict)
+        return family
+
+    def reopen(self) -> None:
+        """Close and open again after a failure; read-only where writing is still impossible.
+
+        Families stay usable, scans do not. StoreFailure when not even reading is possible.
+        """
+        self._release()
+        try:
+            self._rdict = self._open(AccessType.read_write())
+            self._writable = True
+        except Exception:
+            with _translated():
+                self._rdict = self._open(AccessType.read_only(False))
+        self._bind()
+
+    def close(self) -> None:
+        self._release()
+        self._families = {}
+
+    def _release(self) -> None:
+        """Drop every object of rocksdict: while one lives, RocksDB keeps its lock on the files."""
+        self._writable = False
+        if self._rdict is _DROPPED:
+            return
+        try:
+            self._rdict.cancel_all_background(True)
+        except Exception as error:  # a failed database may refuse; it is being closed anyway
+            if not isinstance(_translation(error), StoreFailure):
+                raise
+        with self._idle:
+            self._idle.wait_for(lambda: self._borrowers == 0)
+        for family in self._families.values():
+            family.release()
+        try:
+            self._rdict.close()
+        except Exception as error:  # after a failed write close() reports that failure again
+            if not isinstance(_translation(error), StoreFailure):
+                raise
+        self._rdict = _DROPPED
+        # A traceback that somebody keeps may hold an abandoned scan.
+        gc.collect()
+
+    @contextmanager
+    def borrowed(self) -> Iterator[None]:
+        """Held by a thread that is inside RocksDB, so that close() waits for it."""
+        with self._idle:
+            self._borrowers += 1
+        try:
+            yield
+        finally:
+            with self._idle:
+                self._borrowers -= 1
+                self._idle.notify_all()
+
+    # Families
+
+    def families(self) -> dict[str, Family]:
+        return {name: family for name, family in self._families.items() if name != DEFAULT_FAMILY}
+
+    def default_family(self) -> Family:
+        return self._families[DEFAULT_FAMILY]
+
+    def create_family(self, name: str) -> Family:
+        self._check_space()
+        try:
+            self._rdict.create_column_family(name, self._options())
+        except Exception as error:
+            # It may have been created all the same, and only a new opening knows.
+            self.reopen()
+            raise _translation(error) from error
+        family = self._families[name] = RocksFamily(self, name, self._rdict)
+        return family
+
+    def drop_family(self, family: Family) -> None:
+        self._families.pop(family.name).release()
+        with _translated():
+            self._rdict.drop_column_family(family.name)
+
+    # Writing
+
+    def write(self, operations: Sequence[tuple[Kind, Any, bytes, bytes]], *, durable: bool) -> None:
+        if not self._writable:
+            self.reopen()
+        self._check_space()
+        batch = WriteBatch(raw_mode=True)
+        put = batch.put
+        for kind, family, first, second in operations:
+            if kind is _PUT:
+                put(first, second, family.handle)
+            elif kind is _DELETE:
+                batch.delete(first, family.handle)
+            elif first < second:  # a range that ends before it begins poisons the database
+                batch.delete_range(first, second, family.handle)
+        try:
+            self._rdict.write(batch, self._durable if durable else self._quick)
+        except Exception as error:
+            raise _translation(error) from error
+
+    def sync(self) -> None:
+        with self.borrowed(), _translated():
+            self._rdict.flush_wal(True)
+
+    def _check_space(self) -> None:
+        """Refuse to write before RocksDB meets the end of the disk, which it takes badly."""
+        now = time.monotonic()
+        if now - self._space_checked < SPACE_CHECK_SECONDS:
+            return
+        disk = os.statvfs(self._path)
+        free = disk.f_bavail * disk.f_frsize
+        margin = self._settings.free_space_margin_bytes
+        if free < margin:
+            raise StoreFailure(
+                f"no space left: {free // MEGABYTE} MB free, writes need {margin // MEGABYTE} MB"
+            )
+        self._space_checked = now
+
+
+def _write_options(*, sync: bool) -> WriteOptions:
+    options = WriteOptions()
+    options.sync = sync
+    options.no_slowdown = True
+    options.ignore_missing_column_families = True
+    return options
+
+
+def _reason(path: Path, text: str) -> str:
+    if "lock hold by current process" in text or "While lock file" in text:
+        return f"{path} is in use by another running server"
+    return f"cannot open the store in {path}: {text}"
