@@ -8,6 +8,7 @@ refuses at import what contradicts itself. Knows nothing of how a command is run
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -60,8 +61,12 @@ class Command:
     subcommands: dict[str, Command] = field(default_factory=dict)
     is_write: bool = field(init=False)
     before_login: bool = field(init=False)
+    least_words: int = field(init=False)
+    most_words: int = field(init=False)
 
     def __post_init__(self) -> None:
+        self.least_words = abs(self.arity)
+        self.most_words = self.arity if self.arity >= 0 else sys.maxsize
         self.is_write = "write" in self.flags
         self.before_login = "no_auth" in self.flags
 
@@ -71,10 +76,6 @@ class Command:
 
     def arguments(self) -> tuple[grammar.Argument, ...]:
         return grammar.parse(self.syntax)
-
-    def accepts(self, count: int) -> bool:
-        """Whether that many words, the name included, can be this command."""
-        return count == self.arity if self.arity >= 0 else count >= -self.arity
 
 
 class Table:
@@ -105,13 +106,14 @@ class Table:
 
     def resolve(self, arguments: list[bytes]) -> Command:
         """The command these words call: UnknownCommand, UnknownSubcommand or WrongArity if none."""
-        command = self._by_bytes.get(arguments[0]) or self._by_bytes.get(arguments[0].lower())
+        command = self._by_bytes.get(arguments[0])
         if command is None:
-            raise UnknownCommand(arguments)
+            command = self.find(arguments[0])
+            if command is None:
+                raise UnknownCommand(arguments)
         if command.subcommands and len(arguments) > 1:
             command = self._subcommand(command, arguments[1])
-        count, arity = len(arguments), command.arity
-        if count != arity and (arity >= 0 or count < -arity):
+        if not command.least_words <= len(arguments) <= command.most_words:
             raise WrongArity(command.name)
         return command
 

@@ -18,6 +18,7 @@ from commands.replies import Reply
 from commands.selection import column_options, deletion, row_options, scan_options
 from commands.table import DATASET, command
 from storage.integers import MIN_INTEGER
+from storage.model import NewCell
 
 _EXPIRY = "[EX seconds | PX ms | EXAT unix-s | PXAT unix-ms]"
 _COLUMNS = "[COLUMNS n column [column ...]]"
@@ -52,13 +53,17 @@ async def wcput(context: Context, words: list[bytes]) -> Reply:
             raise WrongArity("wcput")
         expires_at = expiry(words[3].upper(), words[4], context.store.now(), "wcput")
         first = 5
-    row = words[2]
-    cells = [
-        (row, None if timestamp == b"*" else timestamp_or_clock(timestamp), column, value)
-        for timestamp, column, value in zip(
-            words[first::3], words[first + 1 :: 3], words[first + 2 :: 3], strict=True
-        )
-    ]
+    cells: list[NewCell]
+    if len(words) == 6:  # one cell, the most frequent call of all: spare it the general way
+        _, _, row, timestamp, column, value = words
+        cells = [(row, timestamp_or_clock(timestamp), column, value)]
+    else:
+        row = words[2]
+        fields = (words[first::3], words[first + 1 :: 3], words[first + 2 :: 3])
+        cells = [
+            (row, timestamp_or_clock(timestamp), column, value)
+            for timestamp, column, value in zip(*fields, strict=True)
+        ]
     await context.store.put(words[1], cells, expires_at, context.settings.create_with)
     return len(cells)
 

@@ -53,7 +53,7 @@ class Host(Protocol):
 
     def forget(self, connection: Connection) -> None: ...
 
-    def count_command(self) -> None: ...
+    def count_commands(self, count: int) -> None: ...
 
 
 class Connection(asyncio.Protocol):
@@ -63,6 +63,8 @@ class Connection(asyncio.Protocol):
         self._host = host
         self._tick = host.tick
         self._parser = host.parser()
+        self._left: list[list[bytes]] = []
+        """Commands parsed, but left for the next turn."""
         self._replies: list[bytes] = []
         self._unsettled: list[int] = []
         """Places in _replies of those that tell of writes not in the log yet."""
@@ -118,32 +120,38 @@ class Connection(asyncio.Protocol):
 
     def _take_turn(self) -> None:
         """Run commands that are here already, up to one turn's share."""
-        parser, clock = self._parser, time.monotonic
-        replies_before, count = len(self._replies), 0
-        bytes_left = REPLY_BYTES_PER_TURN
-        deadline = clock() + TURN_SECONDS
+        replies = len(self._replies)
         try:
-            while self._gate.open:
-                words = parser.next()
-                if words is None:
-                    break
-                bytes_left -= self._run(words)
-                count += 1
-                if (
-                    count == COMMANDS_PER_TURN
-                    or bytes_left < 0
-                    or (count % COMMANDS_PER_CLOCK_READING == 0 and clock() > deadline)
-                ):
-                    self._gate.hold(Reason.TURN)
-                    self._host.loop.call_soon(self._open, Reason.TURN)
+            commands = self._left or self._parser.take(COMMANDS_PER_TURN)
         except ProtocolError as error:
+            commands = []
             self._replies.append(encode_error("ERR", str(error)))
             self.client.closing = True
+        self._left = self._run_all(commands) if commands else []
         if self.client.closing:
             self._gate.hold(Reason.CLOSING)
-        if len(self._replies) > replies_before:
+        elif len(commands) == COMMANDS_PER_TURN or self._left:
+            self._gate.hold(Reason.TURN)
+            self._host.loop.call_soon(self._open, Reason.TURN)
+        if len(self._replies) > replies:
             self._tick.add(self)
         self._close_if_done()
+
+    def _run_all(self, commands: list[list[bytes]]) -> list[list[bytes]]:
+        """Run them until the turn is over or the gate shuts; return those that are left."""
+        run, gate, clock = self._run, self._gate, time.monotonic
+        bytes_left = REPLY_BYTES_PER_TURN
+        deadline = clock() + TURN_SECONDS
+        done = 0
+        for words in commands:
+            bytes_left -= run(words)
+            done += 1
+            if not gate.open or bytes_left < 0:
+                break
+            if done % COMMANDS_PER_CLOCK_READING == 0 and clock() > deadline:
+                break
+        self._host.count_commands(done)
+        return commands[done:]
 
     def _open(self, reason: Reason) -> None:
         if self._gate.release(reason):
@@ -151,7 +159,6 @@ class Connection(asyncio.Protocol):
 
     def _run(self, words: list[bytes]) -> int:
         """Run one command up to its end or its first wait; the size of its reply."""
-        self._host.count_command()
         try:
             command = TABLE.resolve(words)
             if not (self.client.authenticated or command.before_login):
@@ -173,9 +180,9 @@ class Connection(asyncio.Protocol):
             return self._reply_error(error, [command.name.encode()])
         if command.is_write:
             self._unsettled.append(len(self._replies))
-        self._replies.append(encoded)
-        if self.client.closing:
+        elif self.client.closing:
             self._gate.hold(Reason.CLOSING)
+        self._replies.append(encoded)
         return len(encoded)
 
     def _reply_error(self, error: Exception, words: list[bytes]) -> int:
@@ -238,8 +245,7 @@ class Connection(asyncio.Protocol):
 
     def _close_if_done(self) -> None:
         """Close after the client's end, once everything it asked is answered."""
-        waiting = self._replies or self._task is not None or self._gate.holds(Reason.TURN)
-        if self._ended and not waiting:
+        if self._ended and not (self._replies or self._task or self._gate.holds(Reason.TURN)):
             self._transport.close()
 
     # The server's side

@@ -29,26 +29,26 @@ class Reason(Flag):
 class Gate:
     """Pauses and resumes the reading of one transport."""
 
-    __slots__ = ("_reasons", "_transport")
+    __slots__ = ("_reasons", "_transport", "open")
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
         self._reasons = Reason.NONE
-
-    @property
-    def open(self) -> bool:
-        return self._reasons is Reason.NONE
+        self.open = True
 
     def hold(self, reason: Reason) -> None:
-        if self._reasons is Reason.NONE and not self._transport.is_closing():
+        if self.open and not self._transport.is_closing():
             self._transport.pause_reading()
         self._reasons |= reason
+        self.open = False
 
     def release(self, reason: Reason) -> bool:
         """Take a reason away; True when that opened the gate."""
-        was_open = self.open
+        if self.open:
+            return False
         self._reasons &= ~reason
-        if was_open or not self.open:
+        self.open = self._reasons is Reason.NONE
+        if not self.open:
             return False
         if not self._transport.is_closing():
             self._transport.resume_reading()

@@ -5,7 +5,7 @@ a header that announces more than the limits is found before hiredis sees it (it
 for it at once), inline commands are read here, and everything that is not an array of bulk strings
 is refused.
 
-`feed` bytes, then call `next` until it returns None. Where the input is split never matters: a
+`feed` bytes, then `take` commands until there are none. Where the input is split never matters: a
 header that the end of a chunk cuts is held back until its end has come. A ProtocolError is final.
 """
 
@@ -19,7 +19,9 @@ import hiredis
 MAX_MULTIBULK = 1_048_576
 MAX_INLINE_BYTES = 64 * 1024
 
-_LARGE_HEADER = re.compile(rb"(?:\A|\n)([*$])([0-9]{7,})")
+_LARGE_HEADER = re.compile(rb"\n[*$][0-9]{7}")
+_HEADER = re.compile(rb"([*$])([0-9]{7,})")
+_MAX_DIGITS = 19
 _CUT_HEADER = re.compile(rb"(?:\A|\n)([*$][0-9]{0,32}\r?)\Z")
 _CUT_HEADER_BYTES = 36
 _INCOMPLETE = object()
@@ -37,6 +39,7 @@ class CommandParser:
     __slots__ = (
         "_between_commands",
         "_buffered",
+        "_error",
         "_held",
         "_inline",
         "_max_buffer",
@@ -48,19 +51,18 @@ class CommandParser:
     def __init__(self, max_bulk_bytes: int, max_buffer_bytes: int) -> None:
         self._max_bulk = max_bulk_bytes
         self._max_buffer = max_buffer_bytes
-        self._reader = hiredis.Reader(
-            notEnoughData=_INCOMPLETE, protocolError=ProtocolError, replyError=_WrongType
-        )
+        self._reader = hiredis.Reader(notEnoughData=_INCOMPLETE, replyError=_WrongType)
         self._waiting: deque[bytes] = deque()
         """Chunks that hiredis has not been given yet."""
         self._held = b""
         """The end of the last chunk, if it may be a header cut in two."""
         self._inline = b""
         """An inline command whose end has not come."""
+        self._error: ProtocolError | None = None
         self._between_commands = True
         """Whether the next byte for hiredis begins a command."""
         self._buffered = 0
-        """Bytes given to hiredis since the last whole command."""
+        """Bytes given to hiredis since a command came out of it."""
 
     def feed(self, chunk: bytes) -> None:
         if self._held:
@@ -73,62 +75,94 @@ class CommandParser:
         if chunk:
             self._waiting.append(chunk)
 
-    def next(self) -> list[bytes] | None:
-        """The next command, never empty; None when more bytes are needed."""
-        reader = self._reader
-        while True:
-            while reader.has_data() or not self._between_commands:
-                command = self._parse()
-                if command is _INCOMPLETE:
-                    self._between_commands = False
-                    break
-                self._between_commands = True
-                self._buffered = 0
-                if command:
-                    return _checked(command)
-                if command is not None and command != []:
-                    raise ProtocolError("Protocol error: expected '*'")
-            if not self._waiting:
-                return None
-            if self._between_commands and self._waiting[0][:1] != b"*":
-                words = self._take_inline()
-                if words is None:
-                    return None
-                if words:
-                    return words
-            else:
-                self._give_chunk()
+    def take(self, most: int) -> list[list[bytes]]:
+        """The next commands, none of them empty, at most `most`; none when more bytes are needed.
 
-    def _parse(self) -> object:
-        """What hiredis makes of its next bytes. Whatever it raises, the client's bytes caused."""
+        A ProtocolError is raised once the commands before it are taken.
+        """
+        commands: list[list[bytes]] = []
         try:
-            return self._reader.gets()
-        except Exception as error:
+            while len(commands) < most and self._more(commands, most):
+                pass
+        except ProtocolError as error:
+            self._error = error
+        if self._error is not None and not commands:
+            raise self._error
+        return commands
+
+    def _more(self, commands: list[list[bytes]], most: int) -> bool:
+        """Take what hiredis holds, then give it the next chunk; False when there is none."""
+        try:
+            full = self._drain(commands, most)
+        except ProtocolError:
+            raise
+        except Exception as error:  # whatever hiredis raises, the client's bytes caused
             text = str(error).removeprefix("Protocol error").lstrip(":, ")
             raise ProtocolError(f"Protocol error: {text or type(error).__name__}") from None
+        if full:
+            return True
+        if not self._waiting or self._error is not None:
+            return False
+        if self._between_commands and self._waiting[0][:1] != b"*":
+            words = self._take_inline()
+            if words:
+                commands.append(words)
+            return words is not None
+        self._give_chunk(len(commands) > 0)
+        return True
 
-    def _give_chunk(self) -> None:
+    def _drain(self, commands: list[list[bytes]], most: int) -> bool:
+        """Take the commands that hiredis has in full; True when there are enough of them."""
+        has_data, parse = self._reader.has_data, self._reader.gets
+        while has_data() or not self._between_commands:
+            command = parse()
+            if type(command) is list:
+                for word in command:
+                    if type(word) is not bytes:
+                        raise ProtocolError("Protocol error: expected '$'")
+                if command:
+                    commands.append(command)
+            elif command is _INCOMPLETE:
+                self._between_commands = False
+                return False
+            elif command is not None:
+                raise ProtocolError("Protocol error: expected '*'")
+            self._between_commands = True
+            if len(commands) == most:
+                return True
+        return False
+
+    def _give_chunk(self, progress: bool) -> None:
         """Give hiredis the next chunk, or the part of it before a header that is too large."""
         chunk = self._waiting.popleft()
-        for header in _LARGE_HEADER.finditer(chunk):
-            if not self._too_large(header):
-                continue
-            start = header.start(1)
-            if start == 0:
-                if not self._reader.has_data():
-                    raise ProtocolError(_LENGTH_ERRORS[header.group(1)])
-                continue  # inside an argument: data
+        start = self._large_header(chunk)
+        if start == 0:
+            # hiredis holds nothing: it waits for a header. Holding something, it is inside data.
+            if not self._reader.has_data():
+                raise ProtocolError(_LENGTH_ERRORS[chunk[:1]])
+            start = self._large_header(chunk, 1)
+        if start > 0:
             self._waiting.appendleft(chunk[start:])
             chunk = chunk[:start]
-            break
-        self._buffered += len(chunk)
+        self._buffered = len(chunk) + (0 if progress else self._buffered)
         if self._buffered > self._max_buffer:
             raise ProtocolError("Protocol error: too large a command")
         self._reader.feed(chunk)
 
-    def _too_large(self, header: re.Match[bytes]) -> bool:
+    def _large_header(self, chunk: bytes, start: int = 0) -> int:
+        """Where a header, or data that looks like one, announces too much; -1 if nowhere."""
+        if start == 0 and self._too_large(_HEADER.match(chunk)):
+            return 0
+        for found in _LARGE_HEADER.finditer(chunk, start):
+            if self._too_large(_HEADER.match(chunk, found.start() + 1)):
+                return found.start() + 1
+        return -1
+
+    def _too_large(self, header: re.Match[bytes] | None) -> bool:
+        if header is None:
+            return False
         limit = MAX_MULTIBULK if header.group(1) == b"*" else self._max_bulk
-        return len(header.group(2)) > 19 or int(header.group(2)) > limit
+        return len(header.group(2)) > _MAX_DIGITS or int(header.group(2)) > limit
 
     def _take_inline(self) -> list[bytes] | None:
         """The words of an inline command; None when its line has not ended yet."""
@@ -153,16 +187,6 @@ _LENGTH_ERRORS = {
 
 class _WrongType(Exception):
     """What hiredis makes of `-text`, which no client sends as an argument."""
-
-
-def _checked(command: object) -> list[bytes]:
-    """The command, if it is an array of bulk strings and nothing else."""
-    if type(command) is not list:
-        raise ProtocolError("Protocol error: expected '*'")
-    for word in command:
-        if type(word) is not bytes:
-            raise ProtocolError("Protocol error: expected '$'")
-    return command
 
 
 def split_inline(line: bytes) -> list[bytes]:

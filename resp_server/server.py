@@ -195,8 +195,8 @@ class Server:
         if client is not None:
             self._connections.pop(client.identifier, None)
 
-    def count_command(self) -> None:
-        self._counters.commands_processed += 1
+    def count_commands(self, count: int) -> None:
+        self._counters.commands_processed += count
 
 
 def _command_settings(settings: Settings) -> CommandSettings:

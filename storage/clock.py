@@ -11,23 +11,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from storage.encoding import TOP_SEQUENCE
+from storage.encoding import TOP_SEQUENCE, cell_suffix
 
 RESERVE_MS = 5_000
 """How far ahead of the clock the catalog is kept."""
 
 
+NS_PER_MS = 1_000_000
+
+
 def wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return time.time_ns() // NS_PER_MS
 
 
 class HybridClock:
     """Readings and stamps that never go back, from the moment `stored_ms` on."""
 
-    __slots__ = ("_wall", "last_ms", "reserved_ms", "sequence")
+    __slots__ = ("_wall_ns", "last_ms", "reserved_ms", "sequence")
 
-    def __init__(self, stored_ms: int = 0, wall: Callable[[], int] = wall_clock_ms) -> None:
-        self._wall = wall
+    def __init__(self, stored_ms: int = 0, wall_ns: Callable[[], int] = time.time_ns) -> None:
+        self._wall_ns = wall_ns
         self.last_ms = stored_ms
         # Stamps of the stored millisecond may have been given out before the restart.
         self.sequence = TOP_SEQUENCE
@@ -35,15 +38,18 @@ class HybridClock:
 
     def now(self) -> int:
         """The current millisecond; decides what has expired."""
-        wall = self._wall()
+        wall = self._wall_ns() // NS_PER_MS
         if wall > self.last_ms:
             self.last_ms = wall
             self.sequence = 0
         return self.last_ms
 
-    def stamp(self) -> tuple[int, int]:
-        """(timestamp in ms, sequence 1..65535) for a new cell, later than all stamps before."""
-        wall = self._wall()
+    def stamp(self) -> bytes:
+        """The end of a new cell's key: its timestamp in ms and a sequence of 1..65535, encoded.
+
+        Later than every stamp before.
+        """
+        wall = self._wall_ns() // NS_PER_MS
         if wall > self.last_ms:
             self.last_ms = wall
             self.sequence = 1
@@ -52,7 +58,7 @@ class HybridClock:
         else:
             self.last_ms += 1
             self.sequence = 1
-        return self.last_ms, self.sequence
+        return cell_suffix(self.last_ms, self.sequence)
 
     @property
     def needs_reservation(self) -> bool:

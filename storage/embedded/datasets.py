@@ -6,7 +6,8 @@ that they reach the log together with the writes that needed them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from storage.catalog import (
     ENTRY_END,
@@ -35,6 +36,14 @@ class Dataset:
     entry: Entry
     deletes: int = 0
     """How many deleting calls it has seen: background work checks what it remembers by it."""
+    waiting_rows: set[bytes] = field(default_factory=set)
+    """The prefixes of rows with writes in the group."""
+
+    def touch(self, group: Group, prefixes: Iterable[bytes]) -> None:
+        """Note that the group holds writes to these rows."""
+        if not self.waiting_rows:
+            group.touched.append(self.waiting_rows)
+        self.waiting_rows.update(prefixes)
 
     @property
     def settings(self) -> DatasetSettings:

@@ -20,7 +20,7 @@ from storage.cursors import START, Binding, Position
 from storage.embedded.datasets import Dataset, Datasets
 from storage.embedded.deleter import RowDeleter, drop_below_rewritten
 from storage.embedded.group import MAX_OPERATIONS, Group
-from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
+from storage.embedded.ordered import Kind, Operation, OrderedStore
 from storage.embedded.reader import (
     NEVER,
     NO_LIMIT,
@@ -212,7 +212,7 @@ class EmbeddedEngine:
     async def _find_settled(self, name: bytes, prefixes: Sequence[bytes]) -> Dataset:
         """The dataset, with everything written to these rows in the log."""
         dataset = self._datasets.find(name)
-        if self._group.touches(name, prefixes):
+        if dataset.waiting_rows and not dataset.waiting_rows.isdisjoint(prefixes):
             await self.settle()
             return self._datasets.find(name)
         return dataset
@@ -245,21 +245,32 @@ class EmbeddedEngine:
         expires_at: int | None,
         create_with: DatasetSettings | None,
     ) -> None:
-        found = self._datasets.get(dataset)
-        if found is None:
-            found = self._create_for(dataset, cells, create_with)
+        found = self._datasets.get(dataset) or self._create_for(dataset, cells, create_with)
         dropped: list[Operation] = []
         if expires_at is not None and found.settings.max_versions:
             dropped = await self._drop_below_rewritten(dataset, cells, expires_at)
             found = self._datasets.find(dataset)
-        operations, prefixes = self._puts(found.family, cells, value_header(expires_at))
-        group = self._group
+        # From here on nothing waits. This loop is the hot path of the whole program.
+        group, family, rows = self._group, found.family, found.waiting_rows
+        operations, before = group.operations, len(group.operations)
+        header, stamp = value_header(expires_at), self._clock.stamp
+        if not rows:
+            group.touched.append(rows)
+        operations += dropped
+        try:
+            for row, timestamp, column, value in cells:
+                prefix = row_prefix(row)
+                suffix = stamp() if timestamp is None else cell_suffix(timestamp, 0)
+                operations.append(
+                    (_PUT, family, column_prefix(prefix, column) + suffix, header + value)
+                )
+                rows.add(prefix)
+        except BaseException:
+            del operations[before:]
+            raise
         if dropped:
             found.deletes += 1
-            group.operations += dropped
-        group.operations += operations
-        group.rows_of(dataset).update(prefixes)
-        if len(group.operations) > MAX_OPERATIONS:
+        if len(operations) > MAX_OPERATIONS:
             await self.settle()
 
     def _create_for(
@@ -272,25 +283,6 @@ class EmbeddedEngine:
         if create_with is None:
             return self._datasets.find(name)
         return self._datasets.create(name, create_with, self._clock.now())
-
-    def _puts(
-        self, family: Family, cells: Sequence[NewCell], header: bytes
-    ) -> tuple[list[Operation], list[bytes]]:
-        """The operations that write cells, stamping those without a timestamp, and their rows."""
-        operations: list[Operation] = []
-        prefixes: list[bytes] = []
-        stamp = self._clock.stamp
-        last_row = prefix = None
-        for row, timestamp, column, value in cells:
-            if prefix is None or row is not last_row:
-                prefix = row_prefix(row)
-                prefixes.append(prefix)
-                last_row = row
-            suffix = cell_suffix(*stamp()) if timestamp is None else cell_suffix(timestamp, 0)
-            operations.append(
-                (_PUT, family, column_prefix(prefix, column) + suffix, header + value)
-            )
-        return operations, prefixes
 
     async def _drop_below_rewritten(
         self, name: bytes, cells: Sequence[NewCell], expires_at: int
@@ -399,7 +391,7 @@ class EmbeddedEngine:
         if operations:
             found.deletes += 1
             self._group.operations += operations
-            self._group.rows_of(dataset).update(prefixes)
+            found.touch(self._group, prefixes)
         return total
 
     # Reading
@@ -473,10 +465,10 @@ class EmbeddedEngine:
         binding = Binding(b"scan", (dataset,), selection, rows)
         position = binding.decode(request.cursor)
         _check_columns(selection.columns)
-        self._datasets.find(dataset)
-        if self._group.touches_dataset(dataset):
-            await self.settle()
         found = self._datasets.find(dataset)
+        if found.waiting_rows:
+            await self.settle()
+            found = self._datasets.find(dataset)
         start, end = name_bounds(b"", None, rows)
         if end is not None and start >= end:
             return RowsPage(binding.encode(None), [])

@@ -7,8 +7,6 @@ who waits for the commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from storage.embedded.ordered import Operation
 
 MAX_OPERATIONS = 20_000
@@ -16,29 +14,17 @@ MAX_OPERATIONS = 20_000
 
 
 class Group:
-    """Operations in order, and the row prefixes they touch by dataset name."""
+    """Operations in order, and the sets of row prefixes that they touch, one a dataset."""
 
-    __slots__ = ("_rows", "operations")
+    __slots__ = ("operations", "touched")
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
-        self._rows: dict[bytes, set[bytes]] = {}
-
-    def rows_of(self, dataset: bytes) -> set[bytes]:
-        """The touched rows of a dataset, for adding to: their prefixes."""
-        rows = self._rows.get(dataset)
-        if rows is None:
-            rows = self._rows[dataset] = set()
-        return rows
-
-    def touches(self, dataset: bytes, prefixes: Iterable[bytes]) -> bool:
-        """Whether any of these rows waits for the commit."""
-        rows = self._rows.get(dataset)
-        return rows is not None and not rows.isdisjoint(prefixes)
-
-    def touches_dataset(self, dataset: bytes) -> bool:
-        return dataset in self._rows
+        self.touched: list[set[bytes]] = []
+        """Owned by the datasets (Dataset.waiting_rows); cleared with the group."""
 
     def clear(self) -> None:
         self.operations = []
-        self._rows = {}
+        for rows in self.touched:
+            rows.clear()
+        self.touched.clear()

@@ -84,6 +84,8 @@ class Collector:
                 await self._collect(name)
             except StoreFailure as failure:
                 log.error("compaction of %s failed: %s", name.decode(), failure)
+            except Exception:
+                log.exception("compaction of %s failed", name.decode())
 
     async def _collect(self, name: bytes) -> None:
         dataset = self._engine.open_dataset(name)

@@ -142,21 +142,22 @@ class RocksFamily:
     def statistics(self) -> FamilyStatistics:
         with _translated():
             return FamilyStatistics(
-                self._property("rocksdb.estimate-num-keys"),
-                self._property("rocksdb.total-sst-files-size"),
-                self._property("rocksdb.cur-size-all-mem-tables"),
+                _property(self._rdict, "rocksdb.estimate-num-keys"),
+                _property(self._rdict, "rocksdb.total-sst-files-size"),
+                _property(self._rdict, "rocksdb.cur-size-all-mem-tables"),
             )
 
-    def _property(self, name: str) -> int:
-        return self._rdict.property_int_value(name) or 0
-
     def compact(self) -> None:
+        rdict = self._rdict  # the family may be dropped or bound anew meanwhile
         with self._database.borrowed(), _translated():
-            rdict = self._rdict
-            errors_before = self._property("rocksdb.background-errors")
+            errors_before = _property(rdict, "rocksdb.background-errors")
             rdict.compact_range(None, None)
-            if self._property("rocksdb.background-errors") > errors_before:
+            if _property(rdict, "rocksdb.background-errors") > errors_before:
                 raise StoreFailure(f"the compaction of family {self.name} met an error")
+
+
+def _property(rdict: Rdict, name: str) -> int:
+    return rdict.property_int_value(name) or 0
 
 
 class RocksDatabase:
