@@ -172,7 +172,6 @@ async def select(context: Context, words: list[bytes]) -> Reply:
     group="connection",
     since="1.0.0",
     complexity="O(1)",
-    syntax="...",
 )
 async def quit_(context: Context, _words: list[bytes]) -> Reply:
     """Closes the connection once its replies are sent."""

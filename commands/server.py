@@ -25,7 +25,6 @@ _CATEGORIES = {
     group="server",
     since="2.8.13",
     complexity="O(N) for N commands",
-    syntax="...",
 )
 async def command_(_context: Context, _words: list[bytes]) -> Reply:
     """Describes all commands: name, arity, flags, keys, categories, subcommands."""
@@ -187,7 +186,7 @@ def _documentation(entry: Command) -> dict[bytes, object]:
     }
     if entry.complexity:
         described[b"complexity"] = entry.complexity.encode()
-    arguments = [] if entry.syntax == "..." else entry.arguments()
+    arguments = entry.arguments()
     if arguments:
         described[b"arguments"] = [_argument(argument) for argument in arguments]
     if entry.subcommands:

@@ -181,8 +181,9 @@ def _check(command: Command) -> None:
         ({"write", "readonly"} <= command.flags, "it cannot be both write and readonly"),
         (
             command.handler is not None
-            and command.syntax != "..."
-            and grammar.arity(command.syntax, words) != command.arity,
+            # Without a syntax, a negative arity says that words too many are let pass, as by QUIT.
+            and grammar.arity(command.syntax, words) != command.arity
+            and (command.syntax or command.arity != -words),
             f"arity {command.arity} does not fit its syntax: {command.syntax}",
         ),
     ]
