@@ -14,11 +14,12 @@ from collections.abc import Coroutine
 from typing import Any, Protocol, cast
 
 from commands.context import Client, CommandSettings, Context, ServerFacts
-from commands.errors import AuthenticationRequired, CommandError, InternalError
+from commands.errors import AuthenticationRequired, CommandError, InternalError, UnknownCommand
 from commands.table import TABLE, Command
+from resp_server.careful import ProtocolError
 from resp_server.flow import Gate, Reason
 from resp_server.handover import Suspended
-from resp_server.parser import CommandParser, ProtocolError
+from resp_server.parser import CommandParser
 from resp_server.reply import ENCODERS, encode_error
 from resp_server.tick import Tick
 from storage.engine import Engine
@@ -30,6 +31,8 @@ COMMANDS_PER_TURN = 256
 TURN_SECONDS = 0.002
 COMMANDS_PER_CLOCK_READING = 16
 REPLY_BYTES_PER_TURN = 1024 * 1024
+CROSS_PROTOCOL_WORDS = frozenset((b"post", b"host:"))
+"""What a browser sends first when a web page makes it talk to us; Redis ends such clients too."""
 
 
 class Host(Protocol):
@@ -120,22 +123,29 @@ class Connection(asyncio.Protocol):
 
     def _take_turn(self) -> None:
         """Run commands that are here already, up to one turn's share."""
-        replies = len(self._replies)
+        commands, self._left = self._left, []
+        more = bool(commands)
         try:
-            commands = self._left or self._parser.take(COMMANDS_PER_TURN)
+            if not commands:
+                commands = self._parser.take(COMMANDS_PER_TURN)
+                more = len(commands) == COMMANDS_PER_TURN or self._parser.failed
         except ProtocolError as error:
-            commands = []
-            self._replies.append(encode_error("ERR", str(error)))
-            self.client.closing = True
-        self._left = self._run_all(commands) if commands else []
-        if self.client.closing:
-            self._gate.hold(Reason.CLOSING)
-        elif len(commands) == COMMANDS_PER_TURN or self._left:
+            self._end_with(encode_error("ERR", str(error)))
+        if commands:
+            # Before the first of them: a commit in the middle of the turn must find us.
+            self._tick.add(self)
+            self._left = self._run_all(commands)
+        if (more or self._left) and not self.client.closing:
             self._gate.hold(Reason.TURN)
             self._host.loop.call_soon(self._open, Reason.TURN)
-        if len(self._replies) > replies:
-            self._tick.add(self)
         self._close_if_done()
+
+    def _end_with(self, reply: bytes) -> None:
+        """Say one last thing; the connection closes once it is sent."""
+        self._replies.append(reply)
+        self.client.closing = True
+        self._gate.hold(Reason.CLOSING)
+        self._tick.add(self)
 
     def _run_all(self, commands: list[list[bytes]]) -> list[list[bytes]]:
         """Run them until the turn is over or the gate shuts; return those that are left."""
@@ -186,6 +196,10 @@ class Connection(asyncio.Protocol):
         return len(encoded)
 
     def _reply_error(self, error: Exception, words: list[bytes]) -> int:
+        if isinstance(error, UnknownCommand) and words[0].lower() in CROSS_PROTOCOL_WORDS:
+            log.warning("a web page may be talking to this server: closing its connection")
+            self._end_with(b"")
+            return 0
         if not isinstance(error, CommandError | StorageError):
             log.error("%s failed", words[0][:64].decode("latin-1"), exc_info=error)
             error = InternalError()
@@ -235,7 +249,7 @@ class Connection(asyncio.Protocol):
     def flush(self) -> None:
         self._unsettled.clear()
         replies, self._replies = self._replies, []
-        if not self._transport.is_closing():
+        if replies and not self._transport.is_closing():
             self._transport.write(replies[0] if len(replies) == 1 else b"".join(replies))
         if self.client.closing:
             self._transport.close()

@@ -1,12 +1,19 @@
 """Bytes from a client -> commands, each a list of bytes. No I/O.
 
-hiredis does the work; it was made for replies, so what it would swallow is caught around it:
-a header that announces more than the limits is found before hiredis sees it (it would make room
-for it at once), inline commands are read here, and everything that is not an array of bulk strings
-is refused.
+hiredis does the work as long as the bytes are what they should be. It was made for replies, so what
+it would swallow is caught around it, at no cost to chunks of whole, ordinary commands:
 
-`feed` bytes, then `take` commands until there are none. Where the input is split never matters: a
-header that the end of a chunk cuts is held back until its end has come. A ProtocolError is final.
+- A chunk that begins between two commands is given to it as it is. If it does not begin like a
+  command, or ends inside one and holds anything suspicious (a header that announces too much, a
+  type that no client sends), or if hiredis cannot read on, then CarefulParser reads again from the
+  last place known to lie between two commands, less what was taken since, and reads this
+  connection from then on.
+- In a chunk that begins inside a command each suspicious place is looked at when hiredis has got
+  all before it: unfinished data it holds back, so if it holds nothing, the place is a header, and
+  not part of somebody's data.
+
+`feed` bytes, then `take` commands. A header that the end of a chunk cuts is held back until its end
+has come, so that it is always seen in one piece.
 """
 
 from __future__ import annotations
@@ -16,21 +23,18 @@ from collections import deque
 
 import hiredis
 
-MAX_MULTIBULK = 1_048_576
-MAX_INLINE_BYTES = 64 * 1024
+from resp_server.careful import MAX_MULTIBULK, CarefulParser, ProtocolError
 
-_LARGE_HEADER = re.compile(rb"\n[*$][0-9]{7}")
-_HEADER = re.compile(rb"([*$])([0-9]{7,})")
-_MAX_DIGITS = 19
+_COMMAND_START = re.compile(rb"\*([0-9]{1,7})\r\n")
+_HEADER = re.compile(rb"([*$])([0-9]{1,19})\r\n")
+_SUSPICIOUS = re.compile(
+    rb"(?:\A|\n)(?:[*$](?:[0-9]{7}|[^0-9])|\*[0-9]{1,6}\r\n[^$]|[-+:_,#!=(%~>|])"
+)
+MAX_HISTORY_BYTES = 1024 * 1024
+"""How much is kept for reading it again. Beyond it, what hiredis cannot read is a final error."""
 _CUT_HEADER = re.compile(rb"(?:\A|\n)([*$][0-9]{0,32}\r?)\Z")
 _CUT_HEADER_BYTES = 36
 _INCOMPLETE = object()
-_ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7}
-_HEX_BYTE = re.compile(rb"x[0-9a-fA-F]{2}")
-
-
-class ProtocolError(Exception):
-    """The client's bytes are no RESP; the text is what Redis would say."""
 
 
 class CommandParser:
@@ -39,35 +43,51 @@ class CommandParser:
     __slots__ = (
         "_between_commands",
         "_buffered",
+        "_careful",
         "_error",
         "_held",
-        "_inline",
+        "_history",
+        "_history_bytes",
+        "_incomplete",
         "_max_buffer",
         "_max_bulk",
         "_reader",
+        "_taken",
         "_waiting",
     )
 
     def __init__(self, max_bulk_bytes: int, max_buffer_bytes: int) -> None:
         self._max_bulk = max_bulk_bytes
         self._max_buffer = max_buffer_bytes
-        self._reader = hiredis.Reader(notEnoughData=_INCOMPLETE, replyError=_WrongType)
+        self._reader = hiredis.Reader(notEnoughData=_INCOMPLETE, replyError=_Refused)
+        self._careful: CarefulParser | None = None
+        """Reads this connection once something unusual has come."""
         self._waiting: deque[bytes] = deque()
-        """Chunks that hiredis has not been given yet."""
+        """Chunks that were not given to hiredis yet."""
         self._held = b""
         """The end of the last chunk, if it may be a header cut in two."""
-        self._inline = b""
-        """An inline command whose end has not come."""
-        self._error: ProtocolError | None = None
+        self._history: list[bytes] | None = None
+        """What hiredis was given since a chunk began between two commands."""
+        self._history_bytes = 0
+        self._taken = 0
+        """Commands taken from that."""
+        self._incomplete: bytes | None = None
+        """The chunk that began there, until it was found to end inside a command."""
         self._between_commands = True
         """Whether the next byte for hiredis begins a command."""
         self._buffered = 0
         """Bytes given to hiredis since a command came out of it."""
+        self._error: ProtocolError | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the next take() raises."""
+        return self._error is not None
 
     def feed(self, chunk: bytes) -> None:
         if self._held:
             chunk, self._held = self._held + chunk, b""
-        if chunk[-1:] != b"\n":
+        if self._careful is None and chunk[-1:] != b"\n":
             cut = _CUT_HEADER.search(chunk, max(0, len(chunk) - _CUT_HEADER_BYTES))
             if cut is not None:
                 self._held = cut.group(1)
@@ -76,170 +96,158 @@ class CommandParser:
             self._waiting.append(chunk)
 
     def take(self, most: int) -> list[list[bytes]]:
-        """The next commands, none of them empty, at most `most`; none when more bytes are needed.
+        """The next commands, none of them empty; fewer than `most` when more bytes are needed.
 
-        A ProtocolError is raised once the commands before it are taken.
+        A ProtocolError is raised once the commands before it are taken, and from then on.
         """
         commands: list[list[bytes]] = []
         try:
-            while len(commands) < most and self._more(commands, most):
-                pass
+            while self._error is None and len(commands) < most:
+                if not self._take_some(commands, most):
+                    break
         except ProtocolError as error:
             self._error = error
         if self._error is not None and not commands:
             raise self._error
         return commands
 
-    def _more(self, commands: list[list[bytes]], most: int) -> bool:
-        """Take what hiredis holds, then give it the next chunk; False when there is none."""
+    def _take_some(self, commands: list[list[bytes]], most: int) -> bool:
+        """Take what is at hand, then get at the next chunk; False when there is none."""
+        if self._careful is not None:
+            return self._take_carefully(self._careful, commands, most)
+        before = len(commands)
         try:
-            full = self._drain(commands, most)
-        except ProtocolError:
-            raise
+            self._drain(commands, most)
         except Exception as error:  # whatever hiredis raises, the client's bytes caused
-            text = str(error).removeprefix("Protocol error").lstrip(":, ")
-            raise ProtocolError(f"Protocol error: {text or type(error).__name__}") from None
-        if full:
-            return True
-        if not self._waiting or self._error is not None:
-            return False
-        if self._between_commands and self._waiting[0][:1] != b"*":
-            words = self._take_inline()
-            if words:
-                commands.append(words)
-            return words is not None
-        self._give_chunk(len(commands) > 0)
+            self._taken += len(commands) - before
+            return self._turn_careful(error)
+        taken = len(commands) - before
+        self._taken += taken
+        if taken:
+            self._buffered = 0
+        if len(commands) == most or not self._waiting:
+            return len(commands) == most
+        self._give_chunk()
         return True
 
-    def _drain(self, commands: list[list[bytes]], most: int) -> bool:
-        """Take the commands that hiredis has in full; True when there are enough of them."""
+    def _drain(self, commands: list[list[bytes]], most: int) -> None:
+        """Take the commands that hiredis has in full."""
         has_data, parse = self._reader.has_data, self._reader.gets
         while has_data() or not self._between_commands:
             command = parse()
             if type(command) is list:
                 for word in command:
                     if type(word) is not bytes:
-                        raise ProtocolError("Protocol error: expected '$'")
-                if command:
-                    commands.append(command)
+                        raise ProtocolError("expected '$'")
+                self._between_commands = True
+                if not command:
+                    continue
+                commands.append(command)
+                if len(commands) == most:
+                    return
             elif command is _INCOMPLETE:
                 self._between_commands = False
-                return False
-            elif command is not None:
-                raise ProtocolError("Protocol error: expected '*'")
-            self._between_commands = True
-            if len(commands) == most:
-                return True
-        return False
+                self._check_incomplete()
+                return
+            elif command is None:
+                self._between_commands = True  # `*-1`, which Redis passes over
+            else:
+                raise ProtocolError("expected '*'")
 
-    def _give_chunk(self, progress: bool) -> None:
-        """Give hiredis the next chunk, or the part of it before a header that is too large."""
+    def _check_incomplete(self) -> None:
+        """A chunk ended inside a command: raise if it will never be one."""
+        chunk, self._incomplete = self._incomplete, None
+        if chunk is not None and _SUSPICIOUS.search(chunk, 1):
+            probe = CarefulParser(self._max_bulk)
+            probe.feed(chunk)
+            while probe.next() is not None:
+                pass
+
+    def _give_chunk(self) -> None:
+        """Give hiredis the next chunk, or the part of it before something suspicious."""
         chunk = self._waiting.popleft()
-        start = self._large_header(chunk)
-        if start == 0:
-            # hiredis holds nothing: it waits for a header. Holding something, it is inside data.
-            if not self._reader.has_data():
-                raise ProtocolError(_LENGTH_ERRORS[chunk[:1]])
-            start = self._large_header(chunk, 1)
-        if start > 0:
-            self._waiting.appendleft(chunk[start:])
-            chunk = chunk[:start]
-        self._buffered = len(chunk) + (0 if progress else self._buffered)
+        if self._between_commands:
+            self._incomplete = chunk
+            self._history = []
+            self._history_bytes = self._taken = 0
+            if len(chunk) > self._max_bulk:
+                chunk = self._before_suspicious(chunk)
+            self._remember(chunk)
+            start = _COMMAND_START.match(chunk)
+            if start is None or int(start.group(1)) > MAX_MULTIBULK:
+                self._turn_careful(None)
+                return
+        else:
+            chunk = self._before_suspicious(chunk)
+            self._remember(chunk)
+        self._buffered += len(chunk)
         if self._buffered > self._max_buffer:
-            raise ProtocolError("Protocol error: too large a command")
+            raise ProtocolError("too large a command")
         self._reader.feed(chunk)
 
-    def _large_header(self, chunk: bytes, start: int = 0) -> int:
-        """Where a header, or data that looks like one, announces too much; -1 if nowhere."""
-        if start == 0 and self._too_large(_HEADER.match(chunk)):
-            return 0
-        for found in _LARGE_HEADER.finditer(chunk, start):
-            if self._too_large(_HEADER.match(chunk, found.start() + 1)):
-                return found.start() + 1
-        return -1
+    def _remember(self, chunk: bytes) -> None:
+        if self._history is not None:
+            self._history.append(chunk)
+            self._history_bytes += len(chunk)
+            if self._history_bytes > MAX_HISTORY_BYTES and len(self._history) > 1:
+                self._history = None
 
-    def _too_large(self, header: re.Match[bytes] | None) -> bool:
-        if header is None:
+    def _before_suspicious(self, chunk: bytes) -> bytes:
+        """The part that can be given at once; the rest waits, to be looked at then."""
+        found = _SUSPICIOUS.search(chunk)
+        if found is not None and found.start() == 0 and found.group()[:1] != b"\n":
+            if not self._reader.has_data():
+                self._check_header(chunk)
+            found = _SUSPICIOUS.search(chunk, 1)
+        if found is None:
+            return chunk
+        place = found.start() + 1
+        self._waiting.appendleft(chunk[place:])
+        return chunk[:place]
+
+    def _check_header(self, chunk: bytes) -> None:
+        """Raise unless the chunk begins with an argument's header."""
+        header = _HEADER.match(chunk)
+        if chunk[:1] == b"$":
+            if header is None or int(header.group(2)) > self._max_bulk:
+                raise ProtocolError("invalid bulk length")
+        else:
+            raise ProtocolError(f"expected '$', got '{chunk[:1].decode('latin-1')}'")
+
+    # Reading carefully
+
+    def _turn_careful(self, cause: Exception | None) -> bool:
+        """Read again what is remembered, carefully, and all that follows it."""
+        if self._history is None:
+            if isinstance(cause, ProtocolError):
+                raise cause
+            raise ProtocolError("invalid request") from None
+        careful = self._careful = CarefulParser(self._max_bulk)
+        careful.feed(b"".join(self._history))
+        for _ in range(self._taken):
+            careful.next()
+        self._waiting.append(self._held)
+        self._held = b""
+        self._history = None
+        return True
+
+    def _take_carefully(
+        self, careful: CarefulParser, commands: list[list[bytes]], most: int
+    ) -> bool:
+        while len(commands) < most:
+            words = careful.next()
+            if words is None:
+                break
+            commands.append(words)
+        else:
+            return True
+        if not self._waiting:
             return False
-        limit = MAX_MULTIBULK if header.group(1) == b"*" else self._max_bulk
-        return len(header.group(2)) > _MAX_DIGITS or int(header.group(2)) > limit
-
-    def _take_inline(self) -> list[bytes] | None:
-        """The words of an inline command; None when its line has not ended yet."""
-        chunk = self._inline + self._waiting.popleft()
-        end = chunk.find(b"\n")
-        if end > MAX_INLINE_BYTES or (end < 0 and len(chunk) > MAX_INLINE_BYTES):
-            raise ProtocolError("Protocol error: too big inline request")
-        if end < 0:
-            self._inline = chunk
-            return self._take_inline() if self._waiting else None
-        self._inline = b""
-        if end + 1 < len(chunk):
-            self._waiting.appendleft(chunk[end + 1 :])
-        return split_inline(chunk[:end].removesuffix(b"\r"))
+        careful.feed(self._waiting.popleft())
+        if careful.buffered > self._max_buffer:
+            raise ProtocolError("too large a command")
+        return True
 
 
-_LENGTH_ERRORS = {
-    b"*": "Protocol error: invalid multibulk length",
-    b"$": "Protocol error: invalid bulk length",
-}
-
-
-class _WrongType(Exception):
+class _Refused(Exception):
     """What hiredis makes of `-text`, which no client sends as an argument."""
-
-
-def split_inline(line: bytes) -> list[bytes]:
-    """The words of a line as Redis splits it: quotes, and escapes inside double quotes."""
-    words: list[bytes] = []
-    index = 0
-    while True:
-        while line[index : index + 1].isspace() or line[index : index + 1] == b"\x00":
-            index += 1
-        if index >= len(line):
-            return words
-        word, index = _take_word(line, index)
-        words.append(word)
-
-
-def _take_word(line: bytes, index: int) -> tuple[bytes, int]:
-    word = bytearray()
-    while index < len(line) and not line[index : index + 1].isspace():
-        quote = line[index : index + 1]
-        if quote not in (b'"', b"'"):
-            word.append(line[index])
-            index += 1
-            continue
-        index = _take_quoted(line, index + 1, quote, word)
-        if index < len(line) and not line[index : index + 1].isspace():
-            raise ProtocolError("Protocol error: unbalanced quotes in request")
-    return bytes(word), index
-
-
-def _take_quoted(line: bytes, index: int, quote: bytes, word: bytearray) -> int:
-    """Append what stands before the closing quote; return where the line goes on after it."""
-    while index < len(line):
-        byte = line[index : index + 1]
-        if byte == quote:
-            return index + 1
-        if byte == b"\\" and index + 1 < len(line):
-            index += _take_escape(line, index + 1, quote, word) + 1
-            continue
-        word += byte
-        index += 1
-    raise ProtocolError("Protocol error: unbalanced quotes in request")
-
-
-def _take_escape(line: bytes, index: int, quote: bytes, word: bytearray) -> int:
-    """Append what the escape stands for; return how many bytes follow the backslash."""
-    if quote == b"'":
-        if line[index : index + 1] == b"'":
-            word += b"'"
-            return 1
-        word += b"\\"
-        return 0
-    if _HEX_BYTE.match(line, index):
-        word.append(int(line[index + 1 : index + 3], 16))
-        return 3
-    word.append(_ESCAPES.get(line[index], line[index]))
-    return 1

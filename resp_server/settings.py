@@ -15,7 +15,7 @@ from dataclasses import field as _field
 from pathlib import Path
 from typing import Any
 
-from resp_server.parser import ProtocolError, split_inline
+from resp_server.careful import ProtocolError, split_inline
 from storage.model import MAX_TTL_SECONDS, MAX_VERSIONS_LIMIT
 
 _UNITS = {
@@ -90,8 +90,11 @@ def _octal(word: str) -> int:
 
 
 def _quoted(text: str) -> str:
-    plain = text and not re.search(r"[\s\"'\\#]", text)
-    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """As a word of redis.conf: in double quotes, with escapes, where it needs them."""
+    if text and not re.search(r"[\s\"'\\#\x00-\x1f]", text):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f]", lambda found: f"\\x{ord(found[0]):02x}", escaped) + '"'
 
 
 TEXT = Kind(_single(str), _quoted)
@@ -267,7 +270,7 @@ def split_line(line: str) -> list[str]:
 
 def apply_text(settings: Settings, text: str, source: str) -> None:
     """Set all directives of a configuration text; BadSetting names the source and the line."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         try:
             words = split_line(line)
             if words:

@@ -15,12 +15,25 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote, unquote
 
 from storage.errors import CorruptData, InvalidDatasetName
-from storage.model import DatasetSettings
+from storage.model import (
+    MAX_TIMESTAMP,
+    MAX_TTL_SECONDS,
+    MAX_VERSIONS_LIMIT,
+    DatasetSettings,
+)
 
 CLOCK_KEY = b"clock"
 ENTRY_PREFIX = b"dataset:"
 ENTRY_END = b"dataset;"
 FAMILY_PREFIX = "d:"
+_FIELDS = (
+    ("maxversions", MAX_VERSIONS_LIMIT),
+    ("ttl", MAX_TTL_SECONDS),
+    ("created-ms", MAX_TIMESTAMP),
+    ("last-compaction-ms", MAX_TIMESTAMP),
+    ("last-compaction-removed-cells", MAX_TIMESTAMP),
+)
+"""The fields of an entry and the largest value of each."""
 _NAME = re.compile(rb"[A-Za-z0-9_\-.:]{1,128}")
 
 
@@ -76,16 +89,23 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def decode_entry(name: bytes, stored: bytes) -> Entry:
+    """CorruptData for anything but the JSON that encode_entry writes: it does not guess."""
+    damaged = CorruptData(f"the catalog entry of '{name.decode('latin-1')}' is damaged")
     try:
         fields = json.loads(stored)
-        return Entry(
-            DatasetSettings(int(fields["maxversions"]), int(fields["ttl"])),
-            int(fields["created-ms"]),
-            int(fields["last-compaction-ms"]),
-            int(fields["last-compaction-removed-cells"]),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise CorruptData(f"the catalog entry of '{name.decode('latin-1')}' is damaged") from error
+    except (ValueError, RecursionError):
+        raise damaged from None
+    if type(fields) is not dict:
+        raise damaged
+    numbers: list[int] = []
+    for field, most in _FIELDS:
+        number = fields.get(field)
+        if type(number) is not int or not 0 <= number <= most:
+            raise damaged
+        numbers.append(number)
+    max_versions, ttl_seconds, created_ms, compaction_ms, removed = numbers
+    settings = DatasetSettings(max_versions, ttl_seconds)
+    return Entry(settings, created_ms, compaction_ms, removed)
 
 
 def encode_clock(milliseconds: int) -> bytes:

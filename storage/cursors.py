@@ -3,10 +3,11 @@
     cursor := base64url( digest(8) mark(8, big-endian) bound )
 
 `bound` is the part of a key at which the next page begins. `mark` 0 says that it is a plain lower
-bound; n+1 says that it is the key of a cell whose column has already given n cells. `digest` ties
-the cursor to what it was made for: dataset, row and every option that shapes the answer. It is
-no secret, only a check against mix-ups: all a forged cursor can do is begin elsewhere in the very
-row or dataset that the command names anyway. Knows nothing of how a page is read.
+bound; n+1 says that it is the key of a cell whose column has already given n cells. `digest` is
+over all that follows it and ties the cursor to what it was made for: dataset, row and every option
+that shapes the answer. It is no secret, only a check against mix-ups: all a forged cursor can do is
+begin elsewhere in the very row or dataset that the command names anyway. Knows nothing of how a
+page is read.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Binding:
         self._selection = selection
         self._names = names
 
-    def digest(self) -> bytes:
+    def _digest(self, rest: bytes) -> bytes:
         selection = self._selection
         parts: list[bytes | int | None] = [self._kind, *self._place]
         for names in (self._names, selection.names):
@@ -67,7 +68,7 @@ class Binding:
         if selection.columns is not None:
             parts += [b"columns", *selection.columns]
         state = hashlib.blake2b(digest_size=_DIGEST_BYTES)
-        for part in parts:
+        for part in [*parts, rest]:
             state.update(_framed(part))
         return state.digest()
 
@@ -76,8 +77,8 @@ class Binding:
         if position is None:
             return FINISHED
         mark = 0 if position.returned is None else min(position.returned + 1, _MAX_MARK)
-        raw = self.digest() + mark.to_bytes(8, "big") + position.bound
-        return base64.urlsafe_b64encode(raw).rstrip(b"=")
+        rest = mark.to_bytes(8, "big") + position.bound
+        return base64.urlsafe_b64encode(self._digest(rest) + rest).rstrip(b"=")
 
     def decode(self, cursor: bytes) -> Position:
         """The position of a cursor made for the same thing; InvalidCursor for any other."""
@@ -87,7 +88,7 @@ class Binding:
             raw = base64.b64decode(cursor + b"=" * (-len(cursor) % 4), b"-_", validate=True)
         except (BadBase64, ValueError):
             raise InvalidCursor from None
-        if len(raw) < _HEADER_BYTES or raw[:_DIGEST_BYTES] != self.digest():
+        if len(raw) < _HEADER_BYTES or raw[:_DIGEST_BYTES] != self._digest(raw[_DIGEST_BYTES:]):
             raise InvalidCursor
         mark, bound = int.from_bytes(raw[_DIGEST_BYTES:_HEADER_BYTES], "big"), raw[_HEADER_BYTES:]
         if mark == 0:

@@ -16,6 +16,7 @@ from storage.errors import CannotOpen
 
 FORMAT_FILE = "FORMAT"
 STORE_FOLDER = "store"
+MAX_FORMAT_DIGITS = 18
 
 
 def prepare(directory: Path) -> Path:
@@ -36,7 +37,7 @@ def _check_format(directory: Path) -> None:
         _write_format(file)
         return
     text = file.read_text(encoding="ascii", errors="replace").strip()
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > MAX_FORMAT_DIGITS:
         raise CannotOpen(f"{file} does not hold a number: this is no Colonnade data directory")
     if int(text) != FORMAT_VERSION:
         raise CannotOpen(

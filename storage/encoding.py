@@ -106,10 +106,13 @@ def split_key(key: bytes) -> tuple[bytes, bytes, int, int]:
         len(column_part) - 2
     ):
         raise CorruptData(f"a key of no known form: {key[:64].hex()}")
+    row, column = row_of(prefix), unescape(column_part[:-2])
+    if escape(row) != prefix[:-2] or escape(column) != column_part[:-2]:
+        raise CorruptData(f"a key with a badly escaped name: {key[:64].hex()}")
     timestamp, sequence = stamp_of(key)
     if timestamp > MAX_TIMESTAMP:
         raise CorruptData(f"a key with an impossible timestamp: {key[:64].hex()}")
-    return row_of(prefix), unescape(column_part[:-2]), timestamp, sequence
+    return row, column, timestamp, sequence
 
 
 def cell_key(row: bytes, column: bytes, timestamp: int, sequence: int) -> bytes:

@@ -121,11 +121,14 @@ class Datasets:
             (Kind.PUT, self._catalog, entry_key(dataset.name), encode_entry(entry))
         )
 
-    def forget(self, dataset: Dataset) -> None:
-        """Take it out of the catalog; drop() follows once that is in the log."""
-        del self._open[dataset.name]
-        self._group.operations.append((Kind.DELETE, self._catalog, entry_key(dataset.name), b""))
-
     def drop(self, dataset: Dataset) -> None:
-        """Let go of the data of a forgotten dataset."""
+        """Take it out of the catalog, on the disk, then let go of its data.
+
+        Nothing may wait in the group. StoreStalled: nothing has happened. It is all done in one go,
+        so that nobody can create the name again in between; and the entry's end is on the disk
+        first, because a family's end is at once, and an entry without a family cannot be opened.
+        """
+        entry = (Kind.DELETE, self._catalog, entry_key(dataset.name), b"")
+        self._store.write([entry], durable=True)
+        del self._open[dataset.name]
         self._store.drop_family(dataset.family)

@@ -131,14 +131,17 @@ class EmbeddedEngine:
 
     async def drop_dataset(self, name: bytes, *, if_exists: bool = False) -> None:
         check_name(name)
-        # Nothing may be on its way to a family that is dropped.
-        await self.settle()
-        if if_exists and self._datasets.get(name) is None:
-            return
-        dataset = self._datasets.find(name)
-        self._datasets.forget(dataset)
-        await self.settle()
-        self._datasets.drop(dataset)
+        while True:
+            await self.settle()  # nothing may be on its way to a family that is dropped
+            if if_exists and self._datasets.get(name) is None:
+                return None
+            dataset = self._datasets.find(name)
+            try:
+                return self._datasets.drop(dataset)
+            except StoreStalled:
+                await asyncio.sleep(STALL_RETRY_SECONDS)
+            except StoreFailure as failure:
+                raise self._fail(failure) from failure
 
     def dataset_names(self) -> list[bytes]:
         return self._datasets.names()
@@ -441,10 +444,12 @@ class EmbeddedEngine:
             if budget.spent():
                 pages.append(Page(binding.encode(START), []))
                 continue
-            budget.scan -= 1
+            scan_before = budget.scan
             pages.append(
                 self._page(found, rules, prefix, selection, request, binding, START, budget)
             )
+            if budget.scan == scan_before:
+                budget.scan -= 1  # a missing row is not free either
         return pages
 
     async def read_columns(

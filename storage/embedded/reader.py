@@ -42,9 +42,10 @@ from storage.model import (
 
 STEPS_BEFORE_SEEK = 8
 """A seek costs about as much as stepping over this many keys."""
-COLUMN_OVERHEAD_BYTES = 40
-CELL_OVERHEAD_BYTES = 48
-"""What a column and a cell add to a reply beside their name and value, at most."""
+ROW_OVERHEAD_BYTES = 64
+COLUMN_OVERHEAD_BYTES = 24
+CELL_OVERHEAD_BYTES = 40
+"""What a row, a column and a cell add to a reply beside their name and value, at most."""
 NO_LIMIT = sys.maxsize
 NEVER = 2**64
 """Later than every expiry that can be stored."""
@@ -121,9 +122,9 @@ class RowReader:
         With a count of 0 it only looks whether, and where, there is a cell to return.
         """
         columns: list[ColumnCells] = []
+        resume = prefix + position.bound
         if self._selection.times.oldest > self._selection.times.newest:
             return columns, None
-        resume = prefix + position.bound
         for start, end in self._segments(prefix):
             if end > resume:
                 column = _Column(self, prefix)
@@ -306,8 +307,10 @@ class _Column:
             if self.skip_to == end_of(self._prefix + self.escaped):
                 return Position(self.skip_to[self._prefix_bytes :])
             return Position(key[self._prefix_bytes :], self.taken)
-        same = key[self._prefix_bytes : -SUFFIX_BYTES] == self.escaped
-        return Position(key[self._prefix_bytes :], self.taken if same else 0)
+        column = key[self._prefix_bytes : -SUFFIX_BYTES]
+        if column != self.escaped:
+            return Position(column)
+        return Position(key[self._prefix_bytes :], self.taken)
 
     def found_position(self, key: bytes) -> Position:
         """Where to go on when the cell at `key` did not fit on the page."""
@@ -360,20 +363,24 @@ def read_rows(
         if first is None:
             return rows, None
         if budget.scan <= 0:
-            return rows, position if bound == position.bound else Position(bound)
+            return rows, Position(bound)
         prefix = row_prefix_of(first[0])
         within = _within(position, prefix)
-        scan_before = budget.scan
+        scan_before, bytes_before = budget.scan, budget.bytes
+        budget.bytes -= ROW_OVERHEAD_BYTES + 2 * len(prefix)  # its key, and a cursor inside it
         columns, cut = reader.read(prefix, 0 if full else count, within)
         if budget.scan == scan_before:
             budget.scan -= 1  # a row without the wanted columns is not free either
         if columns:
             rows.append((row_of(prefix), columns, cut.position if cut else None))
             full = len(rows) >= limit or budget.spent()
-        elif cut is not None and cut.found and within == START:
-            return rows, Position(prefix)
         elif cut is not None:
+            # A row not begun is read from its start next time, for what is written to it meanwhile.
+            if cut.found and within == START:
+                return rows, Position(prefix)
             return rows, Position(prefix + cut.position.bound, cut.position.returned)
+        else:
+            budget.bytes = bytes_before
         bound = end_of(prefix)
 
 

@@ -35,6 +35,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import GeneratorType
 from typing import Any
 
 from rocksdict import (
@@ -58,8 +59,19 @@ from storage.rocks.options import MEGABYTE, RocksSettings
 DEFAULT_FAMILY = "default"
 SPACE_CHECK_SECONDS = 0.5
 _PUT, _DELETE = Kind.PUT, Kind.DELETE
-_DROPPED: Any = object()
-"""Stands where a handle was: rocksdict refuses it, while None would mean the default family."""
+
+
+class _Gone:
+    """Stands where an object of rocksdict was: every use of it is a StoreFailure.
+
+    rocksdict refuses it as a handle, while None would mean the default family.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        raise StoreFailure("the store is closed")
+
+
+_GONE: Any = _Gone()
 
 
 @contextmanager
@@ -98,6 +110,10 @@ class RocksScan:
         except Exception as error:
             raise _translation(error) from error
 
+    def end(self) -> None:
+        """Drop the iterator; the scan is dead."""
+        self._iterator = _GONE
+
     def walk(self, start: bytes) -> Iterator[tuple[bytes, bytes]]:
         iterator = self._iterator
         valid, key, value, step = iterator.valid, iterator.key, iterator.value, iterator.next
@@ -106,8 +122,12 @@ class RocksScan:
             yield key(), value()
             step()
         # An iterator that met a damaged block is merely "not valid"; only status() tells.
-        with _translated():
+        try:
             iterator.status()
+        except Exception as error:
+            # A traceback keeps this frame: what it holds would keep the database from closing.
+            del iterator, valid, key, value, step
+            raise _translation(error) from error
 
 
 class RocksFamily:
@@ -126,8 +146,8 @@ class RocksFamily:
 
     def release(self) -> None:
         """Let go of RocksDB's objects, so that it can close or drop the family."""
-        self._rdict = _DROPPED
-        self.handle = _DROPPED
+        self._rdict = _GONE
+        self.handle = _GONE
 
     def get(self, key: bytes) -> bytes | None:
         try:
@@ -174,6 +194,7 @@ class RocksDatabase:
         self._space_checked = 0.0
         self._families: dict[str, RocksFamily] = {}
         self._writable = False
+        self._closed = False
         try:
             self._rdict = self._open(AccessType.read_write())
         except Exception as error:
@@ -233,6 +254,8 @@ class RocksDatabase:
         Families stay usable, scans do not. StoreFailure when not even reading is possible.
         """
         self._release()
+        if self._closed:
+            raise StoreFailure("the store is closed")
         try:
             self._rdict = self._open(AccessType.read_write())
             self._writable = True
@@ -242,13 +265,14 @@ class RocksDatabase:
         self._bind()
 
     def close(self) -> None:
+        self._closed = True
         self._release()
         self._families = {}
 
     def _release(self) -> None:
         """Drop every object of rocksdict: while one lives, RocksDB keeps its lock on the files."""
         self._writable = False
-        if self._rdict is _DROPPED:
+        if self._rdict is _GONE:
             return
         try:
             self._rdict.cancel_all_background(True)
@@ -264,9 +288,8 @@ class RocksDatabase:
         except Exception as error:  # after a failed write close() reports that failure again
             if not isinstance(_translation(error), StoreFailure):
                 raise
-        self._rdict = _DROPPED
-        # A traceback that somebody keeps may hold an abandoned scan.
-        gc.collect()
+        self._rdict = _GONE
+        _end_abandoned_scans()
 
     @contextmanager
     def borrowed(self) -> Iterator[None]:
@@ -300,6 +323,8 @@ class RocksDatabase:
         return family
 
     def drop_family(self, family: Family) -> None:
+        if self._families.get(family.name) is not family:
+            raise StoreFailure(f"family {family.name} is not open")
         self._families.pop(family.name).release()
         with _translated():
             self._rdict.drop_column_family(family.name)
@@ -341,6 +366,19 @@ class RocksDatabase:
                 f"no space left: {free // MEGABYTE} MB free, writes need {margin // MEGABYTE} MB"
             )
         self._space_checked = now
+
+
+def _end_abandoned_scans() -> None:
+    """Let go of iterators that somebody's traceback or half-run walk still holds.
+
+    Only here, where the database closes: keeping a list of all scans would cost every read.
+    """
+    gc.collect()
+    for found in gc.get_objects():
+        if isinstance(found, GeneratorType) and found.gi_code is RocksScan.walk.__code__:
+            found.close()
+        elif type(found) is RocksScan:
+            found.end()
 
 
 def _write_options(*, sync: bool) -> WriteOptions:
