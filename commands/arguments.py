@@ -26,7 +26,7 @@ class Arguments:
 
     @property
     def left(self) -> int:
-        return len(self._words) - self._index
+        return max(0, len(self._words) - self._index)
 
     def take(self) -> bytes:
         """The next word; SyntaxProblem when there is none."""

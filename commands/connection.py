@@ -14,6 +14,7 @@ from commands.errors import (
     DatabaseOutOfRange,
     HelloSyntax,
     NoPasswordSet,
+    NotAnIndex,
     SyntaxProblem,
     UnknownClientInfo,
     UnsupportedProtocol,
@@ -23,7 +24,7 @@ from commands.errors import (
 from commands.help import help_lines
 from commands.replies import OK, PONG, RESET, Reply
 from commands.table import command, container
-from storage.integers import parse_integer
+from storage.integers import MIN_INTEGER, parse_integer
 
 _DEFAULT_USER = b"default"
 
@@ -74,13 +75,17 @@ async def hello(context: Context, words: list[bytes]) -> Reply:
     """
     client = context.client
     protocol = _protocol_of(words, client.protocol)
-    credentials, name = _hello_options(words)
-    if credentials is not None:
-        _log_in(context, *credentials)
+    arguments = Arguments(words, 2)
+    while arguments.left:
+        option = arguments.take()
+        if option.upper() == b"AUTH" and arguments.left >= 2:
+            _log_in(context, arguments.take(), arguments.take())
+        elif option.upper() == b"SETNAME" and arguments.left >= 1:
+            client.name = _checked_name(arguments.take())
+        else:
+            raise HelloSyntax(option)
     if not client.authenticated:
         raise AuthenticationRequiredForHello
-    if name is not None:
-        client.name = _checked_name(name)
     client.protocol = protocol
     return {
         b"server": b"redis",
@@ -102,20 +107,6 @@ def _protocol_of(words: list[bytes], current: int) -> int:
     if version not in (2, 3):
         raise UnsupportedProtocol
     return version
-
-
-def _hello_options(words: list[bytes]) -> tuple[tuple[bytes, bytes] | None, bytes | None]:
-    credentials, name = None, None
-    arguments = Arguments(words, 2)
-    while arguments.left:
-        option = arguments.take()
-        if option.upper() == b"AUTH" and arguments.left >= 2:
-            credentials = (arguments.take(), arguments.take())
-        elif option.upper() == b"SETNAME" and arguments.left >= 1:
-            name = arguments.take()
-        else:
-            raise HelloSyntax(option)
-    return credentials, name
 
 
 @command(
@@ -158,7 +149,9 @@ def _log_in(context: Context, user: bytes, password: bytes) -> None:
 )
 async def select(context: Context, words: list[bytes]) -> Reply:
     """Selects a database. Datasets are shared by all of them."""
-    index = Arguments(words, 1).take_integer(-(2**31), 2**31 - 1)
+    index = Arguments(words, 1).take_integer(MIN_INTEGER)
+    if not -(2**31) <= index < 2**31:
+        raise NotAnIndex
     if not 0 <= index < context.settings.databases:
         raise DatabaseOutOfRange
     context.client.database = index

@@ -123,6 +123,11 @@ class UnknownClientInfo(CommandError):
         super().__init__(f"Unrecognized option '{readable(attribute[:SHOWN_BYTES])}'")
 
 
+class NotAnIndex(CommandError):
+    def __init__(self) -> None:
+        super().__init__("value is out of range, value must between -2147483648 and 2147483647")
+
+
 class DatabaseOutOfRange(CommandError):
     def __init__(self) -> None:
         super().__init__("DB index is out of range")
@@ -136,5 +141,9 @@ class InternalError(CommandError):
 
 
 def readable(raw: bytes) -> str:
-    """A client's bytes as text for an error line, which must stay one line."""
-    return raw.decode("latin-1").replace("\r", " ").replace("\n", " ")
+    """A client's bytes as text for an error line: one line, up to a NUL as Redis has it.
+
+    What is not UTF-8 becomes surrogates, which the encoder of error lines turns back.
+    """
+    shown = raw.partition(b"\x00")[0].decode("utf-8", "surrogateescape")
+    return shown.replace("\r", " ").replace("\n", " ")

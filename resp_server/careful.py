@@ -13,6 +13,8 @@ MAX_LINE_BYTES = 64 * 1024
 
 _INTEGER = re.compile(rb"-?[0-9]{1,19}\Z")
 _ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7}
+_WORD_ENDS = b" \n\r\t\x00"
+"""Redis passes over more kinds of space between words, but ends a word at these alone."""
 _HEX_BYTE = re.compile(rb"x[0-9a-fA-F]{2}")
 
 
@@ -53,6 +55,11 @@ class CarefulParser:
     def buffered(self) -> int:
         """What it holds of a command that is not complete."""
         return self._unread + self._gathered
+
+    @property
+    def waits_for_line(self) -> bool:
+        """Whether it holds the beginning of a header or inline command, without the line's end."""
+        return self._length is None and self._unread > 0
 
     def next(self) -> list[bytes] | None:
         """The next command, never empty; None when more bytes are needed."""
@@ -134,7 +141,7 @@ def split_inline(line: bytes) -> list[bytes]:
 
 def _take_word(line: bytes, index: int) -> tuple[bytes, int]:
     word = bytearray()
-    while index < len(line) and not line[index : index + 1].isspace():
+    while index < len(line) and line[index] not in _WORD_ENDS:
         quote = line[index : index + 1]
         if quote not in (b'"', b"'"):
             word.append(line[index])
@@ -143,6 +150,7 @@ def _take_word(line: bytes, index: int) -> tuple[bytes, int]:
         index = _take_quoted(line, index + 1, quote, word)
         if index < len(line) and not line[index : index + 1].isspace():
             raise ProtocolError("unbalanced quotes in request")
+        break
     return bytes(word), index
 
 

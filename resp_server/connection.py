@@ -106,11 +106,16 @@ class Connection(asyncio.Protocol):
         self._parser.feed(data)
         if self._gate.open:
             self._take_turn()
+        else:
+            self._gate.came(len(data))
 
     def eof_received(self) -> bool:
-        """The client has said all it will; it may still be waiting for answers."""
+        """The client has said all it will. It gets its answers, but nobody waits on its behalf."""
         self._ended = True
-        self._close_if_done()
+        if self._task is not None:
+            self._transport.close()
+        else:
+            self._close_if_done()
         return True
 
     def pause_writing(self) -> None:
@@ -138,7 +143,8 @@ class Connection(asyncio.Protocol):
         if (more or self._left) and not self.client.closing:
             self._gate.hold(Reason.TURN)
             self._host.loop.call_soon(self._open, Reason.TURN)
-        self._close_if_done()
+        if self._ended:
+            self._close_if_done()
 
     def _end_with(self, reply: bytes) -> None:
         """Say one last thing; the connection closes once it is sent."""
@@ -163,7 +169,7 @@ class Connection(asyncio.Protocol):
         self._host.count_commands(done)
         return commands[done:]
 
-    def _open(self, reason: Reason) -> None:
+    def _open(self, reason: int) -> None:
         if self._gate.release(reason):
             self._take_turn()
 
@@ -255,11 +261,12 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         elif self._gate.holds(Reason.STALL):
             self._host.loop.call_soon(self._open, Reason.STALL)
-        self._close_if_done()
+        if self._ended:
+            self._close_if_done()
 
     def _close_if_done(self) -> None:
         """Close after the client's end, once everything it asked is answered."""
-        if self._ended and not (self._replies or self._task or self._gate.holds(Reason.TURN)):
+        if not (self._replies or self._task or self._gate.holds(Reason.TURN)):
             self._transport.close()
 
     # The server's side

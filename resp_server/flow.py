@@ -1,58 +1,71 @@
 """Whether a connection's commands are taken on: a gate that several reasons can hold shut.
 
-While it is shut nothing more is read from the socket, so that a client that is too fast, or does
-not read its replies, fills its own buffers and nobody's memory. Knows nothing of commands.
+While it is shut hardly anything more is read from the socket, so that a client that is too fast, or
+does not read its replies, fills its own buffers and nobody's memory. Knows nothing of commands.
 """
 
 from __future__ import annotations
 
 from asyncio import Transport
-from enum import Flag, auto
+from typing import Final
 
 
-class Reason(Flag):
-    """Why no command is taken on for now."""
+class Reason:
+    """Why no command is taken on for now. Plain bits: an enum's cost the hot path too much."""
 
-    NONE = 0
-    HANDLER = auto()
+    NONE: Final = 0
+    HANDLER: Final = 1
     """A handler waits; the next command's reply must not overtake its own."""
-    TURN = auto()
+    TURN: Final = 2
     """This connection had its share of the tick."""
-    REPLIES = auto()
+    REPLIES: Final = 4
     """The client does not read as fast as it asks."""
-    STALL = auto()
+    STALL: Final = 8
     """The store cannot take more writes for the moment."""
-    CLOSING = auto()
+    CLOSING: Final = 16
     """The connection is about to end."""
 
 
-class Gate:
-    """Pauses and resumes the reading of one transport."""
+BEHIND_BYTES = 64 * 1024
+"""What a shut gate lets in before reading is paused: while it is read, a client's end is seen."""
 
-    __slots__ = ("_reasons", "_transport", "open")
+
+class Gate:
+    """Whether commands are run; pauses and resumes the reading of one transport."""
+
+    __slots__ = ("_behind", "_paused", "_reasons", "_transport", "open")
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._reasons = Reason.NONE
+        self._reasons: int = Reason.NONE
+        self._paused = False
+        self._behind = 0
         self.open = True
 
-    def hold(self, reason: Reason) -> None:
-        if self.open and not self._transport.is_closing():
-            self._transport.pause_reading()
+    def hold(self, reason: int) -> None:
         self._reasons |= reason
         self.open = False
 
-    def release(self, reason: Reason) -> bool:
+    def came(self, count: int) -> None:
+        """So many bytes came although the gate is shut."""
+        self._behind += count
+        if self._behind > BEHIND_BYTES and not self._paused and not self._transport.is_closing():
+            self._transport.pause_reading()
+            self._paused = True
+
+    def release(self, reason: int) -> bool:
         """Take a reason away; True when that opened the gate."""
         if self.open:
             return False
         self._reasons &= ~reason
-        self.open = self._reasons is Reason.NONE
+        self.open = self._reasons == Reason.NONE
         if not self.open:
             return False
-        if not self._transport.is_closing():
+        self._behind = 0
+        if self._paused and not self._transport.is_closing():
             self._transport.resume_reading()
+        self._paused = False
         return True
 
-    def holds(self, reason: Reason) -> bool:
+    def holds(self, reason: int) -> bool:
         return bool(self._reasons & reason)

@@ -1,7 +1,7 @@
 """Bytes from a client -> commands, each a list of bytes. No I/O.
 
 hiredis does the work as long as the bytes are what they should be. It was made for replies, so what
-it would swallow is caught around it, at no cost to chunks of whole, ordinary commands:
+it would swallow is caught around it, at little cost to chunks of whole, ordinary commands:
 
 - A chunk that begins between two commands is given to it as it is. If it does not begin like a
   command, or ends inside one and holds anything suspicious (a header that announces too much, a
@@ -30,6 +30,8 @@ _HEADER = re.compile(rb"([*$])([0-9]{1,19})\r\n")
 _SUSPICIOUS = re.compile(
     rb"(?:\A|\n)(?:[*$](?:[0-9]{7}|[^0-9])|\*[0-9]{1,6}\r\n[^$]|[-+:_,#!=(%~>|])"
 )
+_HUGE_COLLECTION = re.compile(rb"\n[*%~>|][0-9]{7}")
+"""hiredis makes room for what such a header announces; giving that up again takes seconds."""
 MAX_HISTORY_BYTES = 1024 * 1024
 """How much is kept for reading it again. Beyond it, what hiredis cannot read is a final error."""
 _CUT_HEADER = re.compile(rb"(?:\A|\n)([*$][0-9]{0,32}\r?)\Z")
@@ -103,7 +105,11 @@ class CommandParser:
         commands: list[list[bytes]] = []
         try:
             while self._error is None and len(commands) < most:
-                if not self._take_some(commands, most):
+                if self._careful is not None:
+                    more = self._take_carefully(self._careful, commands, most)
+                else:
+                    more = self._take_quickly(commands, most)
+                if not more:
                     break
         except ProtocolError as error:
             self._error = error
@@ -111,22 +117,21 @@ class CommandParser:
             raise self._error
         return commands
 
-    def _take_some(self, commands: list[list[bytes]], most: int) -> bool:
-        """Take what is at hand, then get at the next chunk; False when there is none."""
-        if self._careful is not None:
-            return self._take_carefully(self._careful, commands, most)
+    def _take_quickly(self, commands: list[list[bytes]], most: int) -> bool:
+        """Take what hiredis has, then give it the next chunk; False when there is none."""
         before = len(commands)
         try:
             self._drain(commands, most)
         except Exception as error:  # whatever hiredis raises, the client's bytes caused
             self._taken += len(commands) - before
-            return self._turn_careful(error)
+            self._turn_careful(error)
+            return True
         taken = len(commands) - before
-        self._taken += taken
         if taken:
+            self._taken += taken
             self._buffered = 0
-        if len(commands) == most or not self._waiting:
-            return len(commands) == most
+        if not self._waiting or len(commands) == most:
+            return False
         self._give_chunk()
         return True
 
@@ -162,6 +167,8 @@ class CommandParser:
             probe.feed(chunk)
             while probe.next() is not None:
                 pass
+            if probe.waits_for_line:  # a header without end: hiredis would gather it for ever
+                raise _Unusual
 
     def _give_chunk(self) -> None:
         """Give hiredis the next chunk, or the part of it before something suspicious."""
@@ -170,7 +177,7 @@ class CommandParser:
             self._incomplete = chunk
             self._history = []
             self._history_bytes = self._taken = 0
-            if len(chunk) > self._max_bulk:
+            if _HUGE_COLLECTION.search(chunk) or len(chunk) > self._max_bulk:
                 chunk = self._before_suspicious(chunk)
             self._remember(chunk)
             start = _COMMAND_START.match(chunk)
@@ -178,6 +185,8 @@ class CommandParser:
                 self._turn_careful(None)
                 return
         else:
+            if _SUSPICIOUS.match(chunk) and not self._reader.has_data():
+                self._check_header(chunk)
             chunk = self._before_suspicious(chunk)
             self._remember(chunk)
         self._buffered += len(chunk)
@@ -195,9 +204,7 @@ class CommandParser:
     def _before_suspicious(self, chunk: bytes) -> bytes:
         """The part that can be given at once; the rest waits, to be looked at then."""
         found = _SUSPICIOUS.search(chunk)
-        if found is not None and found.start() == 0 and found.group()[:1] != b"\n":
-            if not self._reader.has_data():
-                self._check_header(chunk)
+        if found is not None and found.start() == 0 and chunk[:1] != b"\n":
             found = _SUSPICIOUS.search(chunk, 1)
         if found is None:
             return chunk
@@ -216,7 +223,7 @@ class CommandParser:
 
     # Reading carefully
 
-    def _turn_careful(self, cause: Exception | None) -> bool:
+    def _turn_careful(self, cause: Exception | None) -> None:
         """Read again what is remembered, carefully, and all that follows it."""
         if self._history is None:
             if isinstance(cause, ProtocolError):
@@ -229,7 +236,6 @@ class CommandParser:
         self._waiting.append(self._held)
         self._held = b""
         self._history = None
-        return True
 
     def _take_carefully(
         self, careful: CarefulParser, commands: list[list[bytes]], most: int
@@ -247,6 +253,10 @@ class CommandParser:
         if careful.buffered > self._max_buffer:
             raise ProtocolError("too large a command")
         return True
+
+
+class _Unusual(Exception):
+    """Nothing wrong yet, but better read carefully."""
 
 
 class _Refused(Exception):

@@ -20,7 +20,7 @@ _SMALL_INTEGERS = tuple(b":%d\r\n" % number for number in range(1024))
 def encode_error(code: str, text: str) -> bytes:
     """An error line. Line ends in the text would put every later reply out of step."""
     line = f"-{code} {text}".replace("\r", " ").replace("\n", " ")
-    return line.encode("utf-8", "replace") + b"\r\n"
+    return line.encode("utf-8", "surrogateescape") + b"\r\n"
 
 
 class Encoder:

@@ -177,10 +177,11 @@ class Settings:
     )
     rocksdb_write_buffer_size: int = _directive(
         _DATA,
-        64 * _MEGABYTE,
+        16 * _MEGABYTE,
         _bytes(_MEGABYTE),
-        "Memory for what a dataset's writes gather before they go to a file. Writes are refused "
-        "when the disk has less free than two of these and 64mb.",
+        "Memory in which a dataset's writes gather before they go to a file; up to four of these "
+        "while files are written. Writes are refused when the disk has less free than two of them "
+        "and 64mb.",
     )
     wc_auto_create: bool = _directive(
         _WIDE, True, SWITCH, "Whether a write creates the dataset it names."

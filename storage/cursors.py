@@ -1,19 +1,20 @@
 """Cursors: where a page ended, as a short URL-safe string that the client carries.
 
-    cursor := base64url( digest(8) mark(8, big-endian) bound )
+    cursor := base64url( digest(8) mark(8, big-endian) live(8, big-endian) bound )
 
 `bound` is the part of a key at which the next page begins. `mark` 0 says that it is a plain lower
-bound; n+1 says that it is the key of a cell whose column has already given n cells. `digest` is
-over all that follows it and ties the cursor to what it was made for: dataset, row and every option
-that shapes the answer. It is no secret, only a check against mix-ups: all a forged cursor can do is
-begin elsewhere in the very row or dataset that the command names anyway. Knows nothing of how a
-page is read.
+bound; n+1 says that it is the key of a cell whose column has already given n cells, and `live` how
+many unexpired cells lay above it. `digest` is over all that follows it and ties the cursor to what
+it was made for: dataset, row and every option that shapes the answer. It is no secret, only a check
+against mix-ups: all a forged cursor can do is begin elsewhere in the very row or dataset that the
+command names anyway. Knows nothing of how a page is read.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import struct
 from binascii import Error as BadBase64
 from dataclasses import dataclass
 
@@ -25,16 +26,20 @@ FINISHED = b"0"
 """The cursor that says that nothing is left, and, given by a client, that all is."""
 
 _DIGEST_BYTES = 8
-_HEADER_BYTES = 16
-_MAX_MARK = 2**64 - 1
+_NUMBERS = struct.Struct(">QQ")
+_HEADER_BYTES = _DIGEST_BYTES + _NUMBERS.size
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where reading goes on: a lower bound, or a cell whose column has given `returned` cells."""
+    """Where reading goes on: a lower bound, or a cell whose column has given `returned` cells.
+
+    `live` is how many unexpired cells of the column lay above that cell when the page ended.
+    """
 
     bound: bytes = b""
     returned: int | None = None
+    live: int = 0
 
 
 START = Position()
@@ -76,8 +81,8 @@ class Binding:
         """The cursor of a position; of None, the one that says that nothing is left."""
         if position is None:
             return FINISHED
-        mark = 0 if position.returned is None else min(position.returned + 1, _MAX_MARK)
-        rest = mark.to_bytes(8, "big") + position.bound
+        mark = 0 if position.returned is None else position.returned + 1
+        rest = _NUMBERS.pack(mark, position.live) + position.bound
         return base64.urlsafe_b64encode(self._digest(rest) + rest).rstrip(b"=")
 
     def decode(self, cursor: bytes) -> Position:
@@ -90,12 +95,13 @@ class Binding:
             raise InvalidCursor from None
         if len(raw) < _HEADER_BYTES or raw[:_DIGEST_BYTES] != self._digest(raw[_DIGEST_BYTES:]):
             raise InvalidCursor
-        mark, bound = int.from_bytes(raw[_DIGEST_BYTES:_HEADER_BYTES], "big"), raw[_HEADER_BYTES:]
+        mark, live = _NUMBERS.unpack_from(raw, _DIGEST_BYTES)
+        bound = raw[_HEADER_BYTES:]
         if mark == 0:
             return Position(bound)
         if len(bound) < SUFFIX_BYTES + 2 or bound[-SUFFIX_BYTES - 2 : -SUFFIX_BYTES] != b"\0\0":
             raise InvalidCursor
-        return Position(bound, mark - 1)
+        return Position(bound, mark - 1, live)
 
 
 def _framed(part: bytes | int | None) -> bytes:

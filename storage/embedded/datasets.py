@@ -35,7 +35,8 @@ class Dataset:
     family: Family
     entry: Entry
     deletes: int = 0
-    """How many deleting calls it has seen: background work checks what it remembers by it."""
+    """How many calls took cells out or let them expire earlier: background work checks what it
+    remembers by it."""
     waiting_rows: set[bytes] = field(default_factory=set)
     """The prefixes of rows with writes in the group."""
 

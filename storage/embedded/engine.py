@@ -253,6 +253,8 @@ class EmbeddedEngine:
         if expires_at is not None and found.settings.max_versions:
             dropped = await self._drop_below_rewritten(dataset, cells, expires_at)
             found = self._datasets.find(dataset)
+            # A cell above may expire earlier now: what a compaction remembers of it is void.
+            found.deletes += 1
         # From here on nothing waits. This loop is the hot path of the whole program.
         group, family, rows = self._group, found.family, found.waiting_rows
         operations, before = group.operations, len(group.operations)
@@ -271,8 +273,6 @@ class EmbeddedEngine:
         except BaseException:
             del operations[before:]
             raise
-        if dropped:
-            found.deletes += 1
         if len(operations) > MAX_OPERATIONS:
             await self.settle()
 

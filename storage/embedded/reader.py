@@ -8,13 +8,14 @@ and the model; knows nothing of groups, datasets' names or cursors as text.
 A page that stops says at which Position to go on. A column that has given no cell yet is resumed
 at its beginning, so that a newer cell written meanwhile is not missed; one that was cut is resumed
 at the very cell, and how many visible cells lie above is counted again, because writes between two
-pages may have pushed the rest out of the newest MAXVERSIONS.
+pages may have pushed the rest out of the newest MAXVERSIONS. That counting is bounded too: where
+more expired cells lie above than a page may examine, the count of the page before is taken.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.cursors import START, Position
 from storage.embedded.ordered import Scan
@@ -129,7 +130,7 @@ class RowReader:
             if end > resume:
                 column = _Column(self, prefix)
                 if position.returned is not None and start <= resume:
-                    column.resume(resume, position.returned)
+                    column.resume(resume, position.returned, position.live)
                 cut = self._read_segment(max(start, resume), end, column, columns, count)
                 if cut is not None:
                     return columns, cut
@@ -195,14 +196,19 @@ class RowReader:
             column.finish()
         return True
 
-    def count_unexpired(self, start: bytes, end: bytes, most: int) -> int:
-        """How many cells in [start, end) have not expired, counting up to `most`."""
-        found = 0
-        for key, value in self._scan.walk(start):
-            if key >= end or found >= most:
+    def count_unexpired(self, start: bytes, end: bytes, known: int) -> int:
+        """How many cells in [start, end) have not expired, up to MAXVERSIONS.
+
+        `known` is what a page before counted: the answer where there are too many to look at.
+        """
+        rules, found = self._rules, 0
+        most_examined = self._budget.scan + rules.max_versions
+        for examined, (key, value) in enumerate(self._scan.walk(start)):
+            if key >= end or found >= rules.max_versions:
                 break
-            expires = expiry_of(key, value, self._rules.ttl_ms)
-            found += expires >= self._rules.now
+            if examined >= most_examined:
+                return max(found, known)
+            found += expiry_of(key, value, rules.ttl_ms) >= rules.now
         return found
 
     @property
@@ -250,13 +256,13 @@ class _Column:
         self.taken = 0
         self._resumed = False
 
-    def resume(self, key: bytes, returned: int) -> None:
+    def resume(self, key: bytes, returned: int, live: int) -> None:
         """Take up a column in its middle: `key` is the next cell to look at."""
         self.escaped = key[self._prefix_bytes : -SUFFIX_BYTES]
         self.taken = returned
         self._resumed = True
         if self._max_versions:
-            self._live = self._reader.count_unexpired(key[:-SUFFIX_BYTES], key, self._max_versions)
+            self._live = self._reader.count_unexpired(key[:-SUFFIX_BYTES], key, live)
             if self._live >= self._max_versions:
                 self.finish()
 
@@ -306,17 +312,22 @@ class _Column:
         if key < self.skip_to:
             if self.skip_to == end_of(self._prefix + self.escaped):
                 return Position(self.skip_to[self._prefix_bytes :])
-            return Position(key[self._prefix_bytes :], self.taken)
+            return self._position_at(key)
         column = key[self._prefix_bytes : -SUFFIX_BYTES]
         if column != self.escaped:
             return Position(column)
-        return Position(key[self._prefix_bytes :], self.taken)
+        return self._position_at(key)
 
     def found_position(self, key: bytes) -> Position:
         """Where to go on when the cell at `key` did not fit on the page."""
         if self.taken == 0 and not self._resumed:
             return Position(self.escaped)
-        return Position(key[self._prefix_bytes :], self.taken)
+        # The cell was counted as live when it was found, and will be again.
+        return self._position_at(key, self._live - 1)
+
+    def _position_at(self, key: bytes, live: int | None = None) -> Position:
+        above = self._live if live is None else live
+        return Position(key[self._prefix_bytes :], self.taken, max(0, above))
 
 
 def expiry_of(key: bytes, value: bytes, ttl_ms: int) -> int:
@@ -378,7 +389,7 @@ def read_rows(
             # A row not begun is read from its start next time, for what is written to it meanwhile.
             if cut.found and within == START:
                 return rows, Position(prefix)
-            return rows, Position(prefix + cut.position.bound, cut.position.returned)
+            return rows, replace(cut.position, bound=prefix + cut.position.bound)
         else:
             budget.bytes = bytes_before
         bound = end_of(prefix)
@@ -388,4 +399,4 @@ def _within(position: Position, prefix: bytes) -> Position:
     """The part of a scan's position that lies inside the row with this prefix."""
     if not position.bound.startswith(prefix):
         return START
-    return Position(position.bound[len(prefix) :], position.returned)
+    return replace(position, bound=position.bound[len(prefix) :])

@@ -41,7 +41,9 @@ from typing import Any
 from rocksdict import (
     AccessType,
     BlockBasedOptions,
+    BottommostLevelCompaction,
     Cache,
+    CompactOptions,
     DbClosedError,
     DBCompressionType,
     Options,
@@ -171,7 +173,10 @@ class RocksFamily:
         rdict = self._rdict  # the family may be dropped or bound anew meanwhile
         with self._database.borrowed(), _translated():
             errors_before = _property(rdict, "rocksdb.background-errors")
-            rdict.compact_range(None, None)
+            options = CompactOptions()
+            # Without this the lowest level is left as it is, and deleted cells go on taking room.
+            options.set_bottommost_level_compaction(BottommostLevelCompaction.force_optimized())
+            rdict.compact_range(None, None, options)
             if _property(rdict, "rocksdb.background-errors") > errors_before:
                 raise StoreFailure(f"the compaction of family {self.name} met an error")
 
@@ -226,6 +231,8 @@ class RocksDatabase:
         options = Options(raw_mode=True)
         options.set_block_based_table_factory(table)
         options.set_write_buffer_size(settings.write_buffer_bytes)
+        options.set_max_write_buffer_number(settings.WRITE_BUFFERS)
+        options.set_max_bytes_for_level_base(settings.level_base_bytes)
         options.set_db_write_buffer_size(settings.shared_write_buffer_bytes)
         options.set_max_total_wal_size(settings.log_bytes)
         # A family costs its first arena block, and there may be hundreds of them.
