@@ -53,6 +53,8 @@ class Argument:
 def parse(syntax: str) -> tuple[Argument, ...]:
     """The arguments of a syntax line (without the command's name)."""
     words = _WORDS.findall(syntax)
+    if words.count("[") != words.count("]") or words.count("(") != words.count(")"):
+        raise ValueError(f"unbalanced syntax: {syntax}")
     arguments, rest = _sequence(words)
     if rest:
         raise ValueError(f"unbalanced syntax: {syntax}")
@@ -76,6 +78,8 @@ def _sequence(words: list[str]) -> tuple[list[Argument], list[str]]:
             choices.append([])
         elif word in "[(":
             inner, words = _sequence(words)
+            if words[:1] != [{"[": "]", "(": ")"}[word]]:
+                raise ValueError(f"'{word}' is closed by the wrong bracket or by none")
             words = words[1:]
             _add_group(current, inner, optional=word == "[")
         else:

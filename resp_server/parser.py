@@ -34,7 +34,7 @@ _HUGE_COLLECTION = re.compile(rb"\n[*%~>|][0-9]{7}")
 """hiredis makes room for what such a header announces; giving that up again takes seconds."""
 MAX_HISTORY_BYTES = 1024 * 1024
 """How much is kept for reading it again. Beyond it, what hiredis cannot read is a final error."""
-_CUT_HEADER = re.compile(rb"(?:\A|\n)([*$][0-9]{0,32}\r?)\Z")
+_CUT_HEADER = re.compile(rb"(?:\A|\n)([*$%~>|][0-9]{0,32}\r?)\Z")
 _CUT_HEADER_BYTES = 36
 _INCOMPLETE = object()
 

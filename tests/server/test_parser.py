@@ -416,10 +416,11 @@ def test_other_texts_do_no_harm_to_what_follows(data: bytes) -> None:
     whole = encode(PING) + data + encode([b"ECHO", b"after"])
     for place in range(1, len(whole)):
         outcome = run([whole[:place], whole[place:]])
+        expected = [PING, [WORDS_ALL_THE_SAME[data]], [b"ECHO", b"after"]]
         if outcome.error is None:
-            assert outcome.commands == [PING, [WORDS_ALL_THE_SAME[data]], [b"ECHO", b"after"]]
+            assert outcome.commands == expected
         else:
-            assert outcome.commands == [PING]
+            assert outcome.commands in (expected[:1], expected[:2])
 
 
 @pytest.mark.parametrize("data", WORDS_ALL_THE_SAME)
@@ -445,14 +446,16 @@ def test_a_collection_inside_a_command(header: bytes, count: bytes) -> None:
 
 
 HUGE_COLLECTIONS = """
-import resource
+import re, resource
+from pathlib import Path
 from resp_server.careful import ProtocolError
 from resp_server.parser import CommandParser
 
 resource.setrlimit(resource.RLIMIT_CPU, (10, 10))
 for header in (b"*", b"$", b">", b"~", b"%", b"|"):
     line = header + b"1000000000\\r\\n"
-    for begin in (b"*1\\r\\n", b"*2\\r\\n$4\\r\\nPING\\r\\n", b"*1\\r\\n$4\\r\\nPING\\r\\n*1\\r\\n"):
+    ping = b"$4\\r\\nPING\\r\\n"
+    for begin in (b"*1\\r\\n", b"*2\\r\\n" + ping, b"*1\\r\\n" + ping + b"*1\\r\\n"):
         for chunks in ([begin + line], [begin, line], [begin + line[:5], line[5:]]):
             parser = CommandParser(2**29, 2**30)
             try:
@@ -463,7 +466,7 @@ for header in (b"*", b"$", b">", b"~", b"%", b"|"):
             except ProtocolError:
                 continue
             raise SystemExit(f"{chunks} are waited for")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 """
 
 
@@ -478,7 +481,7 @@ def test_a_huge_collection_takes_neither_time_nor_memory() -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert int(ended.stdout) < 100 * MEGABYTE
+    assert int(ended.stdout) * 1024 < 100 * MEGABYTE
 
 
 # Inline commands
