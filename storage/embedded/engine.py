@@ -32,6 +32,7 @@ from storage.embedded.reader import (
     read_rows,
 )
 from storage.encoding import (
+    PLAIN,
     cell_suffix,
     column_prefix,
     end_of,
@@ -258,7 +259,8 @@ class EmbeddedEngine:
         # From here on nothing waits. This loop is the hot path of the whole program.
         group, family, rows = self._group, found.family, found.waiting_rows
         operations, before = group.operations, len(group.operations)
-        header, stamp = value_header(expires_at), self._clock.stamp
+        header = PLAIN if expires_at is None else value_header(expires_at)
+        stamp = self._clock.stamp
         if not rows:
             group.touched.append(rows)
         operations += dropped
