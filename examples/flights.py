@@ -209,7 +209,7 @@ class Loaded:
 
 def send(client: redis.Redis, words: Iterable[Word]) -> Any:
     """The reply; in a pipeline nothing yet."""
-    return client.execute_command(*words)  # type: ignore[no-untyped-call]  # so in redis-py
+    return client.execute_command(*words)
 
 
 def load(client: redis.Redis, directory: Path, options: argparse.Namespace) -> Loaded:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from storage.clock import HybridClock
 from storage.cursors import Binding, Position
 from storage.embedded.engine import EmbeddedEngine
+from storage.embedded.ordered import Kind
 from storage.encoding import split_key, split_value
 from storage.errors import (
     ColumnNameTooLong,
@@ -556,6 +557,9 @@ def test_a_read_of_a_touched_row_sees_the_write_before_the_commit(store: Store) 
     assert settled == []
     assert store.shown() == [1]
     assert settled == [None]
+    dataset = store.engine.open_dataset(b"d")
+    assert dataset is not None
+    assert dataset.waiting_rows == set()
 
 
 @pytest.mark.parametrize(
@@ -775,6 +779,19 @@ def test_no_page_examines_many_more_cells_than_it_may(
     assert pages[-1].columns == [(b"c", [(0, b"v")])]
 
 
+@pytest.mark.parametrize("limits", [PageLimits(scan=43), PageLimits(scan=50, cells=1)])
+@pytest.mark.parametrize("max_versions", [1, 2, 3])
+def test_below_many_expired_cells_pages_hold_what_the_whole_does(
+    max_versions: int, limits: PageLimits, store: Store
+) -> None:
+    """More of them than a page may examine: it takes the word of the page before."""
+    store.create(max_versions)
+    store.write(*range(10, 310), expires_at=NOW - 1)
+    store.write(4, 3, 2, 1)
+    assert joined(store.pages(limits=limits)) == store.read()
+    assert store.shown() == [4, 3, 2][:max_versions]
+
+
 def test_skipping_a_long_column_takes_one_seek(store: Store) -> None:
     store.write(*range(1_000))
     store.put((b"r", 1, b"d", b"v"))
@@ -815,6 +832,13 @@ def test_a_row_that_the_reply_does_not_reach_has_a_cursor(store: Store) -> None:
     assert b"0" not in [page.cursor for page in pages[1:]]
     assert store.page(row=b"b", cursor=pages[1].cursor) == Page(b"0", [(b"c", [(1, b"2")])])
     assert store.page(row=b"x", cursor=pages[2].cursor) == Page(b"0", [])
+
+
+def test_a_row_that_is_not_there_costs_the_reply_something(store: Store) -> None:
+    store.create()
+    request = PageRequest(PageLimits(scan=2))
+    pages = store.run(store.engine.read_rows(b"d", [b"x"] * 4, EVERYTHING, request))
+    assert [page.cursor == b"0" for page in pages] == [True, True, False, False]
 
 
 def test_columns_are_listed_in_pages(store: Store) -> None:
@@ -863,6 +887,18 @@ def test_a_scan_has_a_cursor_for_rows_and_one_inside_each(store: Store) -> None:
         assert store.page(row=row, cursor=cursor) == Page(b"0", [(b"c", [(1, b"v")])])
     last = store.scan(limits=limits, limit=2, cursor=page.cursor)
     assert (last.cursor, [row for row, _, _ in last.rows]) == (b"0", [b"3"])
+
+
+def test_a_scan_passes_few_rows_without_the_wanted_column_at_a_time(store: Store) -> None:
+    store.put(*[(b"%03d" % number, 1, b"c", b"v") for number in range(200)])
+    store.put((b"200", 1, b"wanted", b"v"))
+    counter = counting(store)
+    found, limits = [], PageLimits(scan=20)
+    for page in store.scan_pages(ALL_NAMES, Selection((b"wanted",)), limits):
+        assert counter.keys_read <= 50
+        counter.keys_read = 0
+        found += [row for row, _, _ in page.rows]
+    assert found == [b"200"]
 
 
 def test_a_row_not_begun_is_scanned_with_what_was_written_to_it_meanwhile(store: Store) -> None:
@@ -1112,25 +1148,17 @@ def test_a_delete_of_a_cell_that_could_show_drops_what_hides_below(store: Store)
 
 
 def four_hidden_by_one(store: Store) -> None:
-    """Under MAXVERSIONS 1: 3 shows after 5 has expired, and 1 at last; 4 and 2 never do."""
+    """Under MAXVERSIONS 1: 2 shows after 5 has expired, and 1 at last; 4 and 3 never do."""
     store.create(max_versions=1)
-    for timestamp, lifetime in [(5, 9), (4, 5), (3, 20), (2, 15), (1, 99)]:
+    for timestamp, lifetime in [(5, 9), (4, 5), (3, 8), (2, 20), (1, 99)]:
         store.write(timestamp, expires_at=NOW + lifetime)
     assert store.shown() == [5]
 
 
-@pytest.mark.parametrize("deleted", [4, 2])
-def test_a_delete_of_what_could_not_show_drops_nothing_else(deleted: int, store: Store) -> None:
-    four_hidden_by_one(store)
-    assert store.delete_at(deleted) == 0
-    store.now = NOW + 10
-    assert store.shown() == [3]
-    store.now = NOW + 21
-    assert store.shown() == [1]
-
-
-@pytest.mark.parametrize(("deleted", "later", "at_last"), [(3, [], []), (1, [3], [])])
-def test_a_delete_below_what_cannot_show_drops_what_is_below(
+@pytest.mark.parametrize(
+    ("deleted", "later", "at_last"), [(4, [2], [1]), (3, [2], [1]), (2, [], []), (1, [2], [])]
+)
+def test_a_delete_of_a_hidden_cell_drops_what_is_below_if_it_could_show(
     deleted: int, later: list[int], at_last: list[int], store: Store
 ) -> None:
     four_hidden_by_one(store)
@@ -1139,6 +1167,16 @@ def test_a_delete_below_what_cannot_show_drops_what_is_below(
     assert store.shown() == later
     store.now = NOW + 21
     assert store.shown() == at_last
+
+
+@pytest.mark.parametrize(("cells", "kind"), [(10, Kind.DELETE), (100, Kind.DELETE_RANGE)])
+def test_a_long_row_is_deleted_at_one_stroke(cells: int, kind: Kind, store: Store) -> None:
+    store.write(*range(cells))
+    store.engine.commit()
+    store.delete()
+    kinds = [operation[0] for operation in store.engine._group.operations]
+    assert set(kinds) == {kind}
+    assert len(kinds) <= 10
 
 
 def test_without_max_versions_a_delete_by_time_takes_only_what_it_names(store: Store) -> None:

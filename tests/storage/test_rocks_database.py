@@ -256,6 +256,19 @@ def test_a_scan_keeps_the_moment_and_the_bound_it_was_made_with(engine: Embedded
     assert list(family.scan(None).walk(b"")) == []
 
 
+def test_a_family_that_was_dropped_takes_no_other_of_its_name_along(
+    engine: EmbeddedEngine,
+) -> None:
+    database = database_of(engine)
+    dropped = database.create_family("d:x")
+    database.drop_family(dropped)
+    again = database.create_family("d:x")
+    with pytest.raises(StoreFailure):
+        database.drop_family(dropped)
+    database.write([(Kind.PUT, again, b"k", b"v")], durable=False)
+    assert again.get(b"k") == b"v"
+
+
 def test_a_range_that_ends_before_it_begins_deletes_nothing(engine: EmbeddedEngine) -> None:
     database = database_of(engine)
     family = database.families()["d:d"]
@@ -378,6 +391,18 @@ def test_what_the_disk_refuses_is_dropped_and_the_rest_stays(engine: EmbeddedEng
     put(engine, 2)
     assert engine.commit() is None
     assert shown(engine) == [2, 1]
+
+
+def test_a_drop_that_the_disk_refuses_leaves_a_store_that_writes(
+    engine: EmbeddedEngine, reopened: Reopened
+) -> None:
+    store = reopened.directory / STORE_FOLDER
+    with file_size_limit(max(log.stat().st_size for log in store.glob("*.log"))):
+        with pytest.raises(StoreFailure, match="File too large"):
+            asyncio.run(engine.drop_dataset(b"d"))
+    assert shown(engine) == [1]
+    put(engine, 2)
+    assert engine.commit() is None
 
 
 def test_a_full_disk_refuses_writes_and_answers_reads(
@@ -705,6 +730,20 @@ def test_damage_is_an_error_and_never_a_shorter_answer(
     put(engine, 1)
     assert shown(engine) == [1]
     asyncio.run(engine.close())
+
+
+def test_an_error_that_somebody_keeps_does_not_keep_the_directory(
+    healthy: Path, tmp_path: Path
+) -> None:
+    directory = damaged(healthy, tmp_path / "data", 6)
+    engine = open_engine(directory, SMALL)
+    with pytest.raises(CorruptData) as kept:
+        asyncio.run(engine.scan(b"d", ALL_NAMES, EVERYTHING, UNLIMITED))
+    asyncio.run(engine.close())
+    again = open_engine(directory, SMALL)
+    assert shown(again, b"0000") == [1]
+    asyncio.run(again.close())
+    assert "checksum" in str(kept.value)
 
 
 def test_a_damaged_end_of_a_file_fails_the_opening(healthy: Path, tmp_path: Path) -> None:
