@@ -266,7 +266,7 @@ class Connection(asyncio.Protocol):
 
     def _close_if_done(self) -> None:
         """Close after the client's end, once everything it asked is answered."""
-        if not (self._replies or self._task or self._gate.holds(Reason.TURN)):
+        if self._gate.open and not (self._replies or self._left):
             self._transport.close()
 
     # The server's side

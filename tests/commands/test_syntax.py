@@ -41,6 +41,7 @@ def outline(argument: Argument) -> Any:
         ("[NOVALUES]", ["NOVALUES?"], -1),
         ("[COUNT n]", ["COUNT n?"], -1),
         ("COUNT n", ["COUNT n"], 3),
+        ("[ALL] row", ["ALL?", "row"], -2),
         ("[RANGE start end]", [("RANGE", "start", "end", "?")], -1),
         ("ROWS n row [row ...]", [("ROWS", "n", "row+")], -4),
         ("[ROWS n row [row ...]]", [("ROWS", "n", "row+", "?")], -1),

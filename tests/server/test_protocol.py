@@ -408,6 +408,23 @@ def test_a_client_that_sends_no_more_still_gets_large_replies(wire: Wire) -> Non
     assert wire.read_to_end() == b""
 
 
+def test_a_slow_reader_that_sends_no_more_still_gets_its_replies(
+    served: ServerProcess, wire: Wire
+) -> None:
+    """The end of its bytes comes while commands are left over, because it does not read."""
+    count = 1000
+    cells = [word for number in range(100) for word in ("*", f"c{number}", "v" * 500)]
+    wire.call("WCPUT", "slow", "r", *cells)
+    wire.send(encode("WCGET", "slow", "r") * count)
+    with Wire(served) as other:
+        await_idle(other)
+        wire.socket.shutdown(socket.SHUT_WR)
+        await_idle(other)
+    replies = wire.read(count)
+    assert all(reply == replies[0] for reply in replies)
+    assert wire.read_to_end() == b""
+
+
 @pytest.mark.parametrize("half", [b"*2\r\n$4\r\nECHO\r\n$10\r\nabc", b"PIN", b"*", b"*1\r\n$4\r"])
 def test_a_client_that_sends_no_more_in_the_middle_of_a_command(wire: Wire, half: bytes) -> None:
     wire.send(encode("PING") + half)

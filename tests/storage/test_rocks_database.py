@@ -396,10 +396,10 @@ def test_what_the_disk_refuses_is_dropped_and_the_rest_stays(engine: EmbeddedEng
 def test_a_drop_that_the_disk_refuses_leaves_a_store_that_writes(
     engine: EmbeddedEngine, reopened: Reopened
 ) -> None:
-    store = reopened.directory / STORE_FOLDER
-    with file_size_limit(max(log.stat().st_size for log in store.glob("*.log"))):
-        with pytest.raises(StoreFailure, match="File too large"):
-            asyncio.run(engine.drop_dataset(b"d"))
+    logs = (reopened.directory / STORE_FOLDER).glob("*.log")
+    full = max(log.stat().st_size for log in logs)
+    with file_size_limit(full), pytest.raises(StoreFailure, match="File too large"):
+        asyncio.run(engine.drop_dataset(b"d"))
     assert shown(engine) == [1]
     put(engine, 2)
     assert engine.commit() is None

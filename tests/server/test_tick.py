@@ -1,0 +1,468 @@
+"""The end of a tick: replies wait for the commit, and tell the truth when it fails.
+
+Tick by itself with an engine and connections that only take notes; then real connections, without
+sockets, over the engine in memory whose store stalls or fails when it is told to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, cast
+
+import pytest
+
+import commands.families  # noqa: F401 - fills the command table
+from commands.context import CommandSettings, ServerFacts
+from resp_server.connection import COMMANDS_PER_TURN, Connection
+from resp_server.parser import CommandParser
+from resp_server.tick import STALL_RETRY_SECONDS, Tick
+from storage.embedded.engine import EmbeddedEngine
+from storage.embedded.ordered import Operation
+from storage.engine import Engine
+from storage.errors import StoreFailure, StoreStalled
+from storage.memory.database import MemoryDatabase
+from tests.server.test_protocol import encode
+
+DISK_FULL = StoreFailure("No space left on device")
+
+
+# Tick by itself
+
+
+class Loop:
+    """Keeps what it is to call, and calls it when told."""
+
+    def __init__(self) -> None:
+        self.soon: list[Callable[[], object]] = []
+        self.later: list[tuple[float, Callable[[], object]]] = []
+
+    def call_soon(self, callback: Callable[[], object]) -> None:
+        self.soon.append(callback)
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> None:
+        self.later.append((delay, callback))
+
+    def turn(self) -> None:
+        """Call what was asked for before this turn."""
+        callbacks, self.soon = self.soon, []
+        for callback in callbacks:
+            callback()
+
+    def wait(self) -> None:
+        """Let the time pass that somebody waits for."""
+        callbacks, self.later = self.later, []
+        for _, callback in callbacks:
+            callback()
+
+
+class NotingEngine:
+    """Commits as often as it is asked; `outcomes` are those of the next commits."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.on_settled: Callable[[StoreFailure | None], None] = lambda _failure: None
+        self.outcomes: list[StoreFailure | type[StoreStalled] | None] = []
+        self._notes = notes
+
+    def commit(self) -> StoreFailure | None:
+        outcome = self.outcomes.pop(0) if self.outcomes else None
+        if outcome is StoreStalled:
+            self._notes.append("stalled")
+            raise StoreStalled
+        assert not isinstance(outcome, type)
+        self._notes.append("commit fails" if outcome else "commit")
+        self.on_settled(outcome)
+        return outcome
+
+
+class NotingConnection:
+    """Answers resp_server.tick.Replying."""
+
+    def __init__(self, name: str, notes: list[str], *, unsettled: bool = False) -> None:
+        self.has_unsettled = unsettled
+        self._name = name
+        self._notes = notes
+
+    def settle(self, failure: StoreFailure | None) -> None:
+        self._notes.append(f"{self._name} {'fails' if failure else 'settles'}")
+        self.has_unsettled = False
+
+    def stall(self) -> None:
+        self._notes.append(f"{self._name} stalls")
+
+    def flush(self) -> None:
+        self._notes.append(f"{self._name} flushes")
+
+
+class Ticking:
+    """A Tick among those who take notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.loop = Loop()
+        self.engine = NotingEngine(self.notes)
+        self.tick = Tick(cast(asyncio.AbstractEventLoop, self.loop), cast(Engine, self.engine))
+
+    def connection(self, name: str, *, unsettled: bool = False) -> NotingConnection:
+        return NotingConnection(name, self.notes, unsettled=unsettled)
+
+
+@pytest.fixture
+def ticking() -> Ticking:
+    return Ticking()
+
+
+def test_replies_wait_for_the_commit(ticking: Ticking) -> None:
+    ticking.tick.add(ticking.connection("a", unsettled=True))
+    assert ticking.notes == []
+    ticking.loop.turn()
+    assert ticking.notes == ["commit", "a settles", "a flushes"]
+
+
+def test_one_commit_serves_all_of_a_tick(ticking: Ticking) -> None:
+    first, second = ticking.connection("a", unsettled=True), ticking.connection("b")
+    for connection in (first, second, first, second):
+        ticking.tick.add(connection)
+    assert len(ticking.loop.soon) == 1
+    ticking.loop.turn()
+    assert ticking.notes == ["commit", "a settles", "b settles", "a flushes", "b flushes"]
+
+
+def test_each_tick_flushes_those_of_that_tick(ticking: Ticking) -> None:
+    first, second = ticking.connection("a"), ticking.connection("b")
+    ticking.tick.add(first)
+    ticking.loop.turn()
+    ticking.tick.add(second)
+    ticking.loop.turn()
+    assert [note for note in ticking.notes if "flushes" in note] == ["a flushes", "b flushes"]
+    assert ticking.loop.soon == []
+
+
+def test_one_that_replies_while_others_are_flushed_comes_in_the_next_tick(
+    ticking: Ticking,
+) -> None:
+    first, second = ticking.connection("a"), ticking.connection("b")
+    first.flush = lambda: ticking.tick.add(second)  # type: ignore[method-assign]
+    ticking.tick.add(first)
+    ticking.loop.turn()
+    assert "b flushes" not in ticking.notes
+    ticking.loop.turn()
+    assert ticking.notes[-2:] == ["b settles", "b flushes"]
+
+
+def test_a_failure_is_told_before_the_replies_go(ticking: Ticking) -> None:
+    ticking.engine.outcomes = [DISK_FULL]
+    ticking.tick.add(ticking.connection("a", unsettled=True))
+    ticking.loop.turn()
+    assert ticking.notes == ["commit fails", "a fails", "a flushes"]
+
+
+def test_a_stall_keeps_back_those_whose_writes_wait(ticking: Ticking) -> None:
+    ticking.engine.outcomes = [StoreStalled, StoreStalled]
+    ticking.tick.add(ticking.connection("writer", unsettled=True))
+    ticking.tick.add(ticking.connection("reader"))
+    ticking.loop.turn()
+    assert ticking.notes == ["stalled", "writer stalls", "reader flushes"]
+    assert [delay for delay, _ in ticking.loop.later] == [STALL_RETRY_SECONDS]
+    ticking.loop.wait()
+    assert ticking.notes[3:] == ["stalled", "writer stalls"]
+    ticking.loop.wait()
+    assert ticking.notes[5:] == ["commit", "writer settles", "writer flushes"]
+    assert (ticking.loop.soon, ticking.loop.later) == ([], [])
+
+
+def test_others_join_a_tick_that_is_stalled(ticking: Ticking) -> None:
+    ticking.engine.outcomes = [StoreStalled]
+    ticking.tick.add(ticking.connection("writer", unsettled=True))
+    ticking.loop.turn()
+    ticking.tick.add(ticking.connection("reader"))
+    ticking.loop.turn()
+    ticking.loop.wait()
+    assert ticking.notes[-2:] == ["writer flushes", "reader flushes"]
+    assert (ticking.loop.soon, ticking.loop.later) == ([], [])
+
+
+def test_a_stall_that_ends_in_a_failure(ticking: Ticking) -> None:
+    ticking.engine.outcomes = [StoreStalled, DISK_FULL]
+    ticking.tick.add(ticking.connection("writer", unsettled=True))
+    ticking.loop.turn()
+    ticking.loop.wait()
+    assert ticking.notes[-3:] == ["commit fails", "writer fails", "writer flushes"]
+
+
+def test_a_tick_after_a_stall_is_an_ordinary_one(ticking: Ticking) -> None:
+    ticking.engine.outcomes = [StoreStalled]
+    ticking.tick.add(ticking.connection("a", unsettled=True))
+    ticking.loop.turn()
+    ticking.loop.wait()
+    ticking.tick.add(ticking.connection("b", unsettled=True))
+    ticking.loop.turn()
+    assert ticking.notes[-3:] == ["commit", "b settles", "b flushes"]
+
+
+# Real connections
+
+
+class FragileDatabase(MemoryDatabase):
+    """A store in memory that fails and stalls as often as it is told to."""
+
+    failures = 0
+    stalls = 0
+
+    def write(self, operations: Sequence[Operation], *, durable: bool = False) -> None:
+        if self.stalls:
+            self.stalls -= 1
+            raise StoreStalled
+        if self.failures:
+            self.failures -= 1
+            raise StoreFailure(str(DISK_FULL))
+        super().write(operations, durable=durable)
+
+
+class Transport:
+    """What a connection needs of one; keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        assert not self.closed
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+    def get_extra_info(self, _name: str) -> tuple[str, int]:
+        return ("127.0.0.1", 1)
+
+    def take(self) -> bytes:
+        written, self.written = self.written, b""
+        return written
+
+
+class Host:
+    """Answers resp_server.connection.Host."""
+
+    def __init__(self) -> None:
+        self.database = FragileDatabase()
+        self.engine = EmbeddedEngine(self.database)
+        self.loop = asyncio.get_running_loop()
+        self.tick = Tick(self.loop, self.engine)
+        self.command_settings = CommandSettings()
+        self.facts = cast(ServerFacts, None)
+        self.commands_run = 0
+        self._numbers = itertools.count(1)
+
+    def parser(self) -> CommandParser:
+        return CommandParser(2**29, 2**30)
+
+    def admit(self, _connection: Connection) -> int | None:
+        return next(self._numbers)
+
+    def forget(self, _connection: Connection) -> None:
+        pass
+
+    def count_commands(self, count: int) -> None:
+        self.commands_run += count
+
+    def connect(self) -> tuple[Connection, Transport]:
+        connection, transport = Connection(self), Transport()
+        connection.connection_made(cast(asyncio.Transport, transport))
+        return connection, transport
+
+
+def run(scenario: Callable[[Host], Coroutine[Any, Any, None]]) -> None:
+    async def hosted() -> None:
+        host = Host()
+        try:
+            async with asyncio.timeout(20):
+                await scenario(host)
+        finally:
+            await host.engine.close()
+
+    asyncio.run(hosted())
+
+
+async def until_written(transport: Transport, size: int = 1) -> bytes:
+    while len(transport.written) < size:
+        await asyncio.sleep(0)
+    return transport.take()
+
+
+PUT = encode("WCPUT", "d", "r", 1, "c", "v")
+GET = encode("WCGET", "d", "r")
+IOERR = b"-IOERR No space left on device\r\n"
+FOUND = b"*2\r\n$1\r\n0\r\n*1\r\n*2\r\n$1\r\nc\r\n*1\r\n*2\r\n:1\r\n$1\r\nv\r\n"
+
+
+def test_nothing_is_sent_before_the_end_of_the_tick() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        connection.data_received(PUT + encode("PING"))
+        assert transport.take() == b""
+        assert await until_written(transport) == b":1\r\n+PONG\r\n"
+
+    run(scenario)
+
+
+def test_a_failed_commit_is_answered_to_every_write_and_to_no_read() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        other, other_transport = host.connect()
+        host.database.failures = 1
+        connection.data_received(encode("PING") + PUT + encode("ECHO", "a") + PUT)
+        other.data_received(PUT + encode("WCPUT", "d"))
+        assert await until_written(transport) == b"+PONG\r\n" + IOERR + b"$1\r\na\r\n" + IOERR
+        assert (await until_written(other_transport)).startswith(IOERR + b"-ERR wrong number")
+        connection.data_received(PUT + GET)
+        assert await until_written(transport) == b":1\r\n" + FOUND
+
+    run(scenario)
+
+
+def test_a_commit_that_fails_for_a_read_in_the_same_turn() -> None:
+    """The connection is not at the end of its turn, and its write is lost all the same."""
+
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        connection.data_received(encode("WCDATASET", "CREATE", "d"))
+        assert await until_written(transport) == b"+OK\r\n"
+        host.database.failures = 1
+        connection.data_received(PUT + GET + GET)
+        assert await until_written(transport) == IOERR + IOERR + b"*2\r\n$1\r\n0\r\n*0\r\n"
+
+    run(scenario)
+
+
+def test_a_failure_does_not_reach_back_to_what_was_committed_in_the_same_turn() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        connection.data_received(encode("WCDATASET", "CREATE", "d"))
+        assert await until_written(transport) == b"+OK\r\n"
+        # The read commits the first write; the commit of the second is the one that fails.
+        connection.data_received(PUT + GET)
+        host.database.failures = 1
+        connection.data_received(encode("WCPUT", "d", "r", 2, "c", "w"))
+        assert await until_written(transport) == b":1\r\n" + FOUND + IOERR
+
+    run(scenario)
+
+
+def test_a_failure_that_another_connection_brings_about() -> None:
+    async def scenario(host: Host) -> None:
+        writer, writer_transport = host.connect()
+        reader, reader_transport = host.connect()
+        reader.data_received(encode("WCDATASET", "CREATE", "d"))
+        await until_written(reader_transport)
+        host.database.failures = 1
+        writer.data_received(PUT)
+        reader.data_received(GET + encode("PING"))
+        assert await until_written(writer_transport) == IOERR
+        assert await until_written(reader_transport) == IOERR + b"+PONG\r\n"
+
+    run(scenario)
+
+
+def test_a_stall_holds_writers_and_lets_others_through() -> None:
+    async def scenario(host: Host) -> None:
+        writer, writer_transport = host.connect()
+        reader, reader_transport = host.connect()
+        host.database.stalls = 3
+        writer.data_received(PUT + encode("PING"))
+        reader.data_received(encode("PING"))
+        assert await until_written(reader_transport) == b"+PONG\r\n"
+        assert host.database.stalls == 2
+        assert writer_transport.take() == b""
+        writer.data_received(encode("ECHO", "later"))
+        reader.data_received(encode("PING"))
+        expected = b":1\r\n+PONG\r\n$5\r\nlater\r\n"
+        assert await until_written(writer_transport, len(expected)) == expected
+        assert host.database.stalls == 0
+        assert await until_written(reader_transport) == b"+PONG\r\n"
+
+    run(scenario)
+
+
+def test_a_write_that_waits_out_a_stall_inside_its_handler() -> None:
+    """A read of what a stalled group touches has to wait; the connection's order is kept."""
+
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        host.database.stalls = 3
+        connection.data_received(PUT + GET + encode("PING"))
+        expected = b":1\r\n" + FOUND + b"+PONG\r\n"
+        assert await until_written(transport, len(expected)) == expected
+        assert host.database.stalls == 0
+
+    run(scenario)
+
+
+def test_a_stall_then_a_failure_for_one_that_waits() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        connection.data_received(encode("WCDATASET", "CREATE", "d"))
+        await until_written(transport)
+        host.database.stalls, host.database.failures = 2, 1
+        connection.data_received(PUT + GET + encode("PING"))
+        expected = IOERR + IOERR + b"+PONG\r\n"
+        assert await until_written(transport, len(expected)) == expected
+
+    run(scenario)
+
+
+def test_a_client_that_leaves_during_a_stall() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        host.database.stalls = 2
+        connection.data_received(PUT)
+        await asyncio.sleep(0)
+        transport.closed = True
+        connection.connection_lost(None)
+        while host.database.stalls:
+            await asyncio.sleep(0)
+        other, other_transport = host.connect()
+        other.data_received(GET)
+        assert await until_written(other_transport) == FOUND
+
+    run(scenario)
+
+
+def test_one_turn_runs_no_more_than_its_share() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        other, other_transport = host.connect()
+        connection.data_received(encode("PING") * 4 * COMMANDS_PER_TURN)
+        assert host.commands_run <= COMMANDS_PER_TURN
+        other.data_received(encode("PING"))
+        assert await until_written(other_transport) == b"+PONG\r\n"
+        assert host.commands_run < 4 * COMMANDS_PER_TURN
+        size = len(b"+PONG\r\n") * 4 * COMMANDS_PER_TURN
+        while len(transport.written) < size:
+            await asyncio.sleep(0)
+        assert transport.take() == b"+PONG\r\n" * 4 * COMMANDS_PER_TURN
+
+    run(scenario)
+
+
+def test_settling_clears_what_was_unsettled() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = host.connect()
+        connection.data_received(PUT)
+        assert connection.has_unsettled
+        connection.settle(None)
+        assert not connection.has_unsettled
+        connection.settle(DISK_FULL)
+        assert await until_written(transport) == b":1\r\n"
+
+    run(scenario)
