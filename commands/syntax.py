@@ -115,7 +115,7 @@ def _add_group(current: list[Argument], inner: list[Argument], *, optional: bool
 
 def _joined(sequence: list[Argument]) -> list[Argument]:
     """Tie each token to the one argument that follows it: `COUNT n` is one argument."""
-    if len(sequence) < 2 or sequence[0].type != "pure-token":
+    if len(sequence) < 2 or sequence[0].type != "pure-token" or sequence[0].optional:
         return sequence
     token, following = sequence[0], sequence[1]
     if following.type == "pure-token" or following.token or following.optional:
