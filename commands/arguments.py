@@ -52,11 +52,6 @@ class Arguments:
         self._index += count
         return words
 
-    def take_rest(self) -> list[bytes]:
-        words = self._words[self._index :]
-        self._index = len(self._words)
-        return words
-
     def expect_end(self) -> None:
         if self.left:
             raise SyntaxProblem

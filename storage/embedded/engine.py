@@ -168,14 +168,15 @@ class EmbeddedEngine:
 
     def commit(self) -> StoreFailure | None:
         group, clock = self._group, self._clock
-        reserved = clock.reserved_ms
+        operations, reserved = group.operations, clock.reserved_ms
         if clock.needs_reservation:
             reserved = clock.next_reservation()
-            group.operations.append((_PUT, self._catalog, CLOCK_KEY, encode_clock(reserved)))
-        elif not group.operations:
+            # A list of its own: a stalled commit is tried again, with a later reservation.
+            operations = [*operations, (_PUT, self._catalog, CLOCK_KEY, encode_clock(reserved))]
+        elif not operations:
             return None
         try:
-            self._store.write(group.operations, durable=self.durable_commits)
+            self._store.write(operations, durable=self.durable_commits)
         except StoreStalled:
             raise
         except Exception as error:

@@ -16,8 +16,9 @@ MEGABYTE = 1024 * 1024
 class RocksSettings:
     """Sizes in bytes. The write buffer is per dataset; all share one budget and one log limit.
 
-    A small buffer stays in the processor's caches: inserting 400,000 random keys took a third less
-    time at 16 MB than at 64 MB. Several may wait for their flush, so that a burst does not stall.
+    A small buffer stays in the processor's caches: inserting 400,000 random keys took a quarter to
+    a third less time at 16 MB than at 64 MB. Several may wait for their flush, so that a burst does
+    not stall.
     """
 
     block_cache_bytes: int = 64 * MEGABYTE

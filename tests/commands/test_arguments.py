@@ -73,18 +73,10 @@ def test_the_end_is_expected() -> None:
         words(b"more").expect_end()
 
 
-def test_the_rest_is_all_that_is_left() -> None:
-    arguments = words(b"a", b"b", b"c")
-    arguments.take()
-    assert arguments.take_rest() == [b"b", b"c"]
-    arguments.expect_end()
-    assert arguments.take_rest() == []
-
-
 def test_counted_words_are_as_many_as_they_say() -> None:
     arguments = words(b"2", b"a", b"b", b"c")
     assert arguments.take_counted() == [b"a", b"b"]
-    assert arguments.take_rest() == [b"c"]
+    assert (arguments.left, arguments.take()) == (1, b"c")
 
 
 @pytest.mark.parametrize("given_words", [[b"3", b"a", b"b"], [b"9223372036854775807", b"a"], []])
