@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import hmac
-
+from commands.access.denials import Denial
 from commands.arguments import Arguments
-from commands.context import Client, Context
+from commands.client import Condition
+from commands.clients import checked_name
+from commands.context import Context
 from commands.errors import (
     AuthenticationRequiredForHello,
-    BadClientInfo,
-    BadClientName,
     BadProtocolNumber,
     DatabaseOutOfRange,
     HelloSyntax,
     NoPasswordSet,
     NotAnIndex,
     SyntaxProblem,
-    UnknownClientInfo,
     UnsupportedProtocol,
     WrongArity,
     WrongPassword,
 )
-from commands.help import help_lines
+from commands.pubsub import leave_all
 from commands.replies import OK, PONG, RESET, Reply
-from commands.table import command, container
+from commands.table import command
 from storage.integers import MIN_INTEGER, parse_integer
 
 _DEFAULT_USER = b"default"
@@ -38,10 +36,12 @@ _DEFAULT_USER = b"default"
     complexity="O(1)",
     syntax="[message]",
 )
-async def ping(_context: Context, words: list[bytes]) -> Reply:
+async def ping(context: Context, words: list[bytes]) -> Reply:
     """Answers PONG, or the message."""
     if len(words) > 2:
         raise WrongArity("ping")
+    if context.client.conditions & Condition.SUBSCRIBED:
+        return [b"pong", words[1] if len(words) == 2 else b""]
     return words[1] if len(words) == 2 else PONG
 
 
@@ -81,15 +81,16 @@ async def hello(context: Context, words: list[bytes]) -> Reply:
         if option.upper() == b"AUTH" and arguments.left >= 2:
             _log_in(context, arguments.take(), arguments.take())
         elif option.upper() == b"SETNAME" and arguments.left >= 1:
-            client.name = _checked_name(arguments.take())
+            client.name = checked_name(arguments.take())
         else:
             raise HelloSyntax(option)
     if not client.authenticated:
         raise AuthenticationRequiredForHello
     client.protocol = protocol
+    client.update_conditions()
     return {
         b"server": b"redis",
-        b"version": context.facts.redis_version().encode(),
+        b"version": context.server.redis_version().encode(),
         b"proto": protocol,
         b"id": client.identifier,
         b"mode": b"standalone",
@@ -122,20 +123,26 @@ async def auth(context: Context, words: list[bytes]) -> Reply:
     """Logs in."""
     if len(words) > 3:
         raise SyntaxProblem
-    if len(words) == 2 and not context.settings.password:
+    if len(words) == 2 and context.server.users.default.without_password:
         raise NoPasswordSet
     user = words[1] if len(words) == 3 else _DEFAULT_USER
     _log_in(context, user, words[-1])
     return OK
 
 
-def _log_in(context: Context, user: bytes, password: bytes) -> None:
-    """WrongPassword unless they are those of the one user. Compares in constant time."""
-    expected = context.settings.password
-    fits = not expected or hmac.compare_digest(password, expected)
-    if user != _DEFAULT_USER or not fits:
+def _log_in(context: Context, name: bytes, password: bytes) -> None:
+    """WrongPassword unless there is such a user, who is enabled and has this password."""
+    users, client = context.server.users, context.client
+    user = users.authenticate(name, password)
+    if user is None:
+        users.denials.add(
+            Denial("auth", b"AUTH"),
+            user=name,
+            in_transaction=client.transaction is not None,
+            client=context.server.clients.describe(client),
+        )
         raise WrongPassword
-    context.client.authenticated = True
+    client.log_in(user)
 
 
 @command(
@@ -181,129 +188,11 @@ async def quit_(context: Context, _words: list[bytes]) -> Reply:
     complexity="O(1)",
 )
 async def reset(context: Context, _words: list[bytes]) -> Reply:
-    """Makes the connection as new: RESP2, database 0, logged out where there is a password."""
-    context.client.reset(authenticated=not context.settings.password)
+    """Makes the connection as new.
+
+    RESP2, database 0, the default user; out of its transaction and its subscriptions.
+    """
+    client = context.client
+    leave_all(context)
+    client.reset(context.server.users.default)
     return RESET
-
-
-# CLIENT
-
-container("CLIENT", group="connection", since="2.4.0", summary="A container for client commands.")
-
-
-@command(
-    "CLIENT|ID",
-    arity=2,
-    flags="noscript loading stale fast",
-    group="connection",
-    since="5.0.0",
-    complexity="O(1)",
-)
-async def client_id(context: Context, _words: list[bytes]) -> Reply:
-    """Tells the connection's number."""
-    return context.client.identifier
-
-
-@command(
-    "CLIENT|SETNAME",
-    arity=3,
-    flags="noscript loading stale fast",
-    group="connection",
-    since="2.6.9",
-    complexity="O(1)",
-    syntax="connection-name",
-)
-async def client_setname(context: Context, words: list[bytes]) -> Reply:
-    """Names the connection."""
-    context.client.name = _checked_name(words[2])
-    return OK
-
-
-@command(
-    "CLIENT|GETNAME",
-    arity=2,
-    flags="noscript loading stale fast",
-    group="connection",
-    since="2.6.9",
-    complexity="O(1)",
-)
-async def client_getname(context: Context, _words: list[bytes]) -> Reply:
-    """Tells the connection's name."""
-    return context.client.name or None
-
-
-@command(
-    "CLIENT|SETINFO",
-    arity=4,
-    flags="noscript loading stale fast",
-    group="connection",
-    since="7.2.0",
-    complexity="O(1)",
-    syntax="(LIB-NAME libname | LIB-VER libver)",
-)
-async def client_setinfo(context: Context, words: list[bytes]) -> Reply:
-    """Tells which library the client is."""
-    attribute, value = words[2].upper(), words[3]
-    if attribute == b"LIB-NAME":
-        context.client.library_name = _checked_info("lib-name", value)
-    elif attribute == b"LIB-VER":
-        context.client.library_version = _checked_info("lib-ver", value)
-    else:
-        raise UnknownClientInfo(words[2])
-    return OK
-
-
-@command(
-    "CLIENT|INFO",
-    arity=2,
-    flags="noscript loading stale fast",
-    group="connection",
-    since="6.2.0",
-    complexity="O(1)",
-)
-async def client_info(context: Context, _words: list[bytes]) -> Reply:
-    """Describes the connection in one line."""
-    return _description(context.client)
-
-
-@command(
-    "CLIENT|HELP",
-    arity=2,
-    flags="loading stale",
-    group="connection",
-    since="5.0.0",
-    complexity="O(1)",
-)
-async def client_help(_context: Context, _words: list[bytes]) -> Reply:
-    """Lists the subcommands of CLIENT."""
-    return help_lines("CLIENT")
-
-
-def _description(client: Client) -> bytes:
-    fields = {
-        "id": client.identifier,
-        "addr": client.address,
-        "laddr": client.local_address,
-        "name": client.name.decode(),
-        "db": client.database,
-        "resp": client.protocol,
-        "lib-name": client.library_name.decode(),
-        "lib-ver": client.library_version.decode(),
-    }
-    return " ".join(f"{name}={value}" for name, value in fields.items()).encode() + b"\n"
-
-
-def _is_printable(text: bytes) -> bool:
-    return all(33 <= byte <= 126 for byte in text)
-
-
-def _checked_name(name: bytes) -> bytes:
-    if not _is_printable(name):
-        raise BadClientName
-    return name
-
-
-def _checked_info(attribute: str, value: bytes) -> bytes:
-    if not _is_printable(value):
-        raise BadClientInfo(attribute)
-    return value

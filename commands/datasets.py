@@ -119,7 +119,9 @@ async def list_names(context: Context, words: list[bytes]) -> Reply:
     arguments = Arguments(words, 2)
     pattern = arguments.take() if arguments.left else b"*"
     arguments.expect_end()
-    return [name for name in context.store.dataset_names() if matches(pattern, name)]
+    user = context.client.user
+    names = [name for name in context.store.dataset_names() if matches(pattern, name)]
+    return names if user.unrestricted else [name for name in names if user.may_read(name)]
 
 
 @command(

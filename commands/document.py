@@ -6,7 +6,8 @@ A test compares the file with what this makes, so that the page cannot go stale.
 from __future__ import annotations
 
 import commands.families  # noqa: F401 - fills the table
-from commands.table import TABLE, Command
+from commands.command import Command
+from commands.table import TABLE
 
 _HEADLINES = {
     "widecolumn": "Wide columns",

@@ -133,6 +133,444 @@ class DatabaseOutOfRange(CommandError):
         super().__init__("DB index is out of range")
 
 
+# CLIENT
+
+
+class BadClientIdentifier(CommandError):
+    def __init__(self) -> None:
+        super().__init__("Invalid client ID")
+
+
+class UnknownClientType(CommandError):
+    def __init__(self, name: bytes) -> None:
+        super().__init__(f"Unknown client type '{readable(name[:SHOWN_BYTES])}'")
+
+
+class NoSuchClient(CommandError):
+    def __init__(self) -> None:
+        super().__init__("No such client")
+
+
+class BadKillIdentifier(CommandError):
+    def __init__(self) -> None:
+        super().__init__("client-id should be greater than 0")
+
+
+class NoSuchUser(CommandError):
+    def __init__(self, name: bytes) -> None:
+        super().__init__(f"No such user '{readable(name[:SHOWN_BYTES])}'")
+
+
+class BadPauseMode(CommandError):
+    def __init__(self) -> None:
+        super().__init__("CLIENT PAUSE mode must be WRITE or ALL")
+
+
+class BadTimeout(CommandError):
+    def __init__(self) -> None:
+        super().__init__("timeout is not an integer or out of range")
+
+
+class NegativeTimeout(CommandError):
+    def __init__(self) -> None:
+        super().__init__("timeout is negative")
+
+
+class BadUnblockReason(CommandError):
+    def __init__(self) -> None:
+        super().__init__("CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+
+
+class ClientUnblocked(CommandError):
+    code = "UNBLOCKED"
+
+    def __init__(self) -> None:
+        super().__init__("client unblocked via CLIENT UNBLOCK")
+
+
+class TrackingUnsupported(CommandError):
+    def __init__(self) -> None:
+        super().__init__("client side caching (CLIENT TRACKING) is not supported by this server")
+
+
+class NotTracking(CommandError):
+    def __init__(self) -> None:
+        super().__init__(
+            "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or"
+            " OPTOUT mode enabled"
+        )
+
+
+# Transactions
+
+
+class NestedMulti(CommandError):
+    def __init__(self) -> None:
+        super().__init__("MULTI calls can not be nested")
+
+
+class ExecWithoutMulti(CommandError):
+    def __init__(self) -> None:
+        super().__init__("EXEC without MULTI")
+
+
+class DiscardWithoutMulti(CommandError):
+    def __init__(self) -> None:
+        super().__init__("DISCARD without MULTI")
+
+
+class WatchInsideMulti(CommandError):
+    def __init__(self) -> None:
+        super().__init__("WATCH inside MULTI is not allowed")
+
+
+class NotInTransaction(CommandError):
+    def __init__(self) -> None:
+        super().__init__("Command not allowed inside a transaction")
+
+
+class TransactionDiscarded(CommandError):
+    code = "EXECABORT"
+
+    def __init__(self) -> None:
+        super().__init__("Transaction discarded because of previous errors.")
+
+
+# COMMAND
+
+
+class NotACommand(CommandError):
+    def __init__(self) -> None:
+        super().__init__("Invalid command specified")
+
+
+class BadArgumentCount(CommandError):
+    def __init__(self) -> None:
+        super().__init__("Invalid number of arguments specified for command")
+
+
+class NoKeyArguments(CommandError):
+    def __init__(self) -> None:
+        super().__init__("The command has no key arguments")
+
+
+# The server
+
+
+class ClusterDisabled(CommandError):
+    def __init__(self) -> None:
+        super().__init__("This instance has cluster support disabled")
+
+
+class ReplicationUnsupported(CommandError):
+    def __init__(self) -> None:
+        super().__init__("replication is not supported by this server")
+
+
+class BadMasterPort(CommandError):
+    def __init__(self) -> None:
+        super().__init__("Invalid master port")
+
+
+class NoShutdown(CommandError):
+    def __init__(self) -> None:
+        super().__init__("No shutdown in progress.")
+
+
+class DebugDisabled(CommandError):
+    def __init__(self) -> None:
+        super().__init__(
+            'DEBUG command not allowed. If the enable-debug-command option is set to "local", you'
+            " can run it from a local connection, otherwise you need to set this option in the"
+            " configuration file, and then restart the server."
+        )
+
+
+class UnknownDebugSubcommand(CommandError):
+    def __init__(self, word: bytes) -> None:
+        shown = readable(word[:SHOWN_BYTES])
+        super().__init__(
+            f"unknown subcommand or wrong number of arguments for '{shown}'. Try DEBUG HELP."
+        )
+
+
+class NotAFloat(CommandError):
+    def __init__(self) -> None:
+        super().__init__("value is not a valid float")
+
+
+class NotWhileExecuting(CommandError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} isn't allowed for DENY BLOCKING client")
+
+
+class NoLocalLog(CommandError):
+    def __init__(self) -> None:
+        super().__init__("WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
+
+
+class OutOfRange(CommandError):
+    def __init__(self) -> None:
+        super().__init__("value is out of range")
+
+
+class InvalidCursor(CommandError):
+    def __init__(self) -> None:
+        super().__init__("invalid cursor")
+
+
+# Conditions of the server and the connection
+
+
+class OnlySubscribing(CommandError):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Can't execute '{name}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET"
+            " are allowed in this context"
+        )
+
+
+class NoPermission(CommandError):
+    code = "NOPERM"
+
+    def __init__(self, reason: str, name: str) -> None:
+        what = {
+            "command": f"to run the '{name}' command",
+            "key": "to access one of the keys used as arguments",
+            "channel": "to access one of the channels used as arguments",
+        }
+        super().__init__(f"this user has no permissions {what[reason]}")
+
+
+# Access control
+
+
+class RuleProblem(CommandError):
+    """Why a rule of the ACL language cannot be applied; who applies it says where it stands."""
+
+
+class UnknownInRule(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__("Unknown command or category name in ACL")
+
+
+class RuleSyntax(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__("Syntax error")
+
+
+class AllKeysAlready(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__(
+            "Adding a pattern after the * pattern (or the 'allkeys' flag) is not valid and does not"
+            " have any effect. Try 'resetkeys' to start with an empty list of patterns"
+        )
+
+
+class AllChannelsAlready(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__(
+            "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does"
+            " not have any effect. Try 'resetchannels' to start with an empty list of channels"
+        )
+
+
+class NoSuchPassword(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__("The password you are trying to remove from the user does not exist")
+
+
+class BadPasswordHash(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__(
+            "The password hash must be exactly 64 characters and contain only lowercase hexadecimal"
+            " characters"
+        )
+
+
+class ArgumentOfSubcommand(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__("Allowing first-arg of a subcommand is not supported")
+
+
+class DuplicateUser(RuleProblem):
+    def __init__(self) -> None:
+        super().__init__("Duplicate user found. A user can only be defined once in config files")
+
+
+class RefusedRule(CommandError):
+    def __init__(self, rule: bytes, problem: RuleProblem) -> None:
+        super().__init__(f"Error in ACL SETUSER modifier '{readable(rule)}': {problem}")
+
+
+class UnmatchedParenthesis(CommandError):
+    def __init__(self, rule: bytes) -> None:
+        super().__init__(f"Unmatched parenthesis in acl selector starting at '{readable(rule)}'.")
+
+
+class BadUserName(CommandError):
+    def __init__(self) -> None:
+        super().__init__("Usernames can't contain spaces or null characters")
+
+
+class DefaultUserStays(CommandError):
+    def __init__(self) -> None:
+        super().__init__("The 'default' user cannot be removed")
+
+
+class UserNotFound(CommandError):
+    def __init__(self, name: bytes) -> None:
+        super().__init__(f"User '{readable(name)}' not found")
+
+
+class CommandNotFound(CommandError):
+    def __init__(self, name: bytes) -> None:
+        super().__init__(f"Command '{readable(name)}' not found")
+
+
+class UnknownCategory(CommandError):
+    def __init__(self, name: bytes) -> None:
+        super().__init__(f"Unknown category '{readable(name[:SHOWN_BYTES])}'")
+
+
+class BadPasswordBits(CommandError):
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            "ACL GENPASS argument must be the number of bits for the output password, a positive"
+            f" number up to {most}"
+        )
+
+
+class BadAclSubcommand(CommandError):
+    """One that the arity lets pass, but not its number of words."""
+
+    def __init__(self, subcommand: bytes) -> None:
+        super().__init__(
+            f"unknown subcommand or wrong number of arguments for '{readable(subcommand)}'."
+            " Try ACL HELP."
+        )
+
+
+class NoAclFile(CommandError):
+    def __init__(self) -> None:
+        super().__init__(
+            "This Redis instance is not configured to use an ACL file. You may want to specify"
+            " users via the ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have"
+            " a Redis configuration file set) in order to store users in the Redis configuration."
+        )
+
+
+class AclFileNotRead(CommandError):
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"Error loading ACLs, opening file '{path}': {why}")
+
+
+class AclFileRefused(CommandError):
+    """`problems` is one line that names the file's lines."""
+
+    def __init__(self, problems: str) -> None:
+        super().__init__(
+            f"{problems}WARNING: ACL errors detected, no change to the previously active ACL rules"
+            " was performed"
+        )
+
+
+class AclFileNotWritten(CommandError):
+    def __init__(self) -> None:
+        super().__init__(
+            "There was an error trying to save the ACLs. Please check the server logs for more"
+            " information"
+        )
+
+
+class RefusedUserLine(CommandError):
+    """A `user` line of the configuration; `words` is what of it is wrong."""
+
+    def __init__(self, words: bytes, problem: CommandError) -> None:
+        super().__init__(f"Error in user declaration '{readable(words)}': {problem}")
+
+
+class UsersInTwoPlaces(CommandError):
+    def __init__(self) -> None:
+        super().__init__(
+            "users are declared in the configuration and an ACL file is named too: declare them"
+            " either there or here, not in both"
+        )
+
+
+# What the server tells of itself
+
+
+class BadSlowLogCount(CommandError):
+    def __init__(self) -> None:
+        super().__init__("count should be greater than or equal to -1")
+
+
+class SlowLogArity(CommandError):
+    def __init__(self, subcommand: bytes) -> None:
+        super().__init__(
+            "unknown subcommand or wrong number of arguments for"
+            f" '{readable(subcommand[:SHOWN_BYTES])}'. Try SLOWLOG HELP."
+        )
+
+
+class NoLatencySamples(CommandError):
+    def __init__(self, event: bytes) -> None:
+        shown = readable(event[:SHOWN_BYTES])
+        super().__init__(f"No samples available for event '{shown}'")
+
+
+# Configuration
+
+
+class UnknownSetting(CommandError):
+    def __init__(self, name: bytes) -> None:
+        super().__init__(
+            f"Unknown option or number of arguments for CONFIG SET - '{readable(name)}'"
+        )
+
+
+class SettingRefused(CommandError):
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"CONFIG SET failed (possibly related to argument '{name}') - {why}")
+
+
+class NoConfigurationFile(CommandError):
+    def __init__(self) -> None:
+        super().__init__("The server is running without a config file")
+
+
+class CannotRewrite(CommandError):
+    def __init__(self, why: str) -> None:
+        super().__init__(f"Rewriting config file: {why}")
+
+
+# Connections that are refused
+
+
+class ProtectedModeDenial(CommandError):
+    """Of a connection, not of a command: it is sent at once, and the connection ends."""
+
+    code = "DENIED"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Redis is running in protected mode because protected mode is enabled and no password"
+            " is set for the default user. In this mode connections are only accepted from the"
+            " loopback interface. If you want to connect from external computers to Redis you may"
+            " adopt one of the following solutions: 1) Just disable protected mode sending the"
+            " command 'CONFIG SET protected-mode no' from the loopback interface by connecting to"
+            " Redis from the same host the server is running, however MAKE SURE Redis is not"
+            " publicly accessible from internet if you do so. Use CONFIG REWRITE to make this"
+            " change permanent. 2) Alternatively you can just disable the protected mode by editing"
+            " the Redis configuration file, and setting the protected mode option to 'no', and then"
+            " restarting the server. 3) If you started the server manually just for testing,"
+            " restart it with the '--protected-mode no' option. 4) Setup a an authentication"
+            " password for the default user. NOTE: You only need to do one of the above things in"
+            " order for the server to start accepting connections from the outside."
+        )
+
+
 class InternalError(CommandError):
     """Stands for an exception nobody expected: the log has its traceback."""
 

@@ -1,5 +1,18 @@
 """Imports every family of commands, and so fills the table. A new family is one line here."""
 
-from commands import connection, datasets, server, wide_column
-
-__all__ = ["connection", "datasets", "server", "wide_column"]
+import commands.acl
+import commands.clients
+import commands.config
+import commands.connection
+import commands.datasets
+import commands.info
+import commands.introspection
+import commands.keyspace
+import commands.latency
+import commands.memory
+import commands.pubsub
+import commands.server
+import commands.slow_log
+import commands.standalone
+import commands.transactions
+import commands.wide_column

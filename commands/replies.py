@@ -21,8 +21,37 @@ class Verbatim(bytes):
     __slots__ = ()
 
 
-class Flags(list[bytes]):
-    """Words without order: a set in RESP3, an array in RESP2."""
+class Flags(list[Any]):
+    """Values without order, mostly words: a set in RESP3, an array in RESP2."""
+
+    __slots__ = ()
+
+
+class Push(tuple[Any, ...]):
+    """A message out of turn: a push in RESP3, an array in RESP2."""
+
+    __slots__ = ()
+
+
+class Messages(list[Any]):
+    """Any number of values instead of one reply: the pushes of SUBSCRIBE; none at all for CLIENT
+    REPLY SKIP."""
+
+    __slots__ = ()
+
+
+class Failure:
+    """An error as a value, for one that stands inside EXEC's reply."""
+
+    __slots__ = ("code", "text")
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code = code
+        self.text = text
+
+
+class NullArray:
+    """The absence of an array, which RESP2 tells apart from that of a string."""
 
     __slots__ = ()
 
@@ -30,6 +59,9 @@ class Flags(list[bytes]):
 OK = Status(b"OK")
 PONG = Status(b"PONG")
 RESET = Status(b"RESET")
+QUEUED = Status(b"QUEUED")
+NO_REPLY = Messages()
+NULL_ARRAY = NullArray()
 
 Reply = Any
 """What a handler returns: see the top of this module. Any, because it nests without end."""

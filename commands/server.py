@@ -1,214 +1,313 @@
-"""The commands about the server: COMMAND and its kin, made from the table, and INFO."""
+"""The server as a whole: its time and role, saving, flushing, waiting, watching it, ending it."""
 
 from __future__ import annotations
 
+import time
+
+from commands.arguments import Arguments, integer
 from commands.context import Context
-from commands.help import help_lines
-from commands.replies import Flags, Reply, Status, Verbatim
-from commands.syntax import Argument
-from commands.table import TABLE, Command, command
-
-DEFAULT_SECTIONS = frozenset((b"default", b"all", b"everything"))
-_CATEGORIES = {
-    "write": b"@write",
-    "readonly": b"@read",
-    "fast": b"@fast",
-    "admin": b"@admin",
-    "blocking": b"@blocking",
-}
-
-
-@command(
-    "COMMAND",
-    arity=-1,
-    flags="loading stale",
-    group="server",
-    since="2.8.13",
-    complexity="O(N) for N commands",
+from commands.errors import (
+    BadTimeout,
+    DebugDisabled,
+    NegativeTimeout,
+    NoLocalLog,
+    NoShutdown,
+    NotAFloat,
+    NotWhileExecuting,
+    OutOfRange,
+    SyntaxProblem,
+    UnknownDebugSubcommand,
 )
-async def command_(_context: Context, _words: list[bytes]) -> Reply:
-    """Describes all commands: name, arity, flags, keys, categories, subcommands."""
-    return [_entry(entry) for entry in TABLE.all().values()]
+from commands.help import help_text
+from commands.replies import NO_REPLY, OK, Reply, Status, Verbatim
+from commands.table import command
+from storage.integers import MIN_INTEGER, parse_integer
+
+_SHUTDOWN_WORDS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
+_COLUMNS = 7
 
 
 @command(
-    "COMMAND|COUNT",
-    arity=2,
-    flags="loading stale",
+    "TIME",
+    arity=1,
+    flags="loading stale fast",
     group="server",
-    since="2.8.13",
+    since="2.6.0",
+    complexity="O(1)",
+    tips="nondeterministic_output",
+)
+async def time_(_context: Context, _words: list[bytes]) -> Reply:
+    """Tells the time of the machine: Unix seconds, and microseconds of that second."""
+    seconds, microseconds = divmod(time.time_ns() // 1000, 10**6)
+    return [b"%d" % seconds, b"%d" % microseconds]
+
+
+@command(
+    "ROLE",
+    arity=1,
+    flags="noscript loading stale fast",
+    group="server",
+    categories="admin dangerous",
+    since="2.8.12",
     complexity="O(1)",
 )
-async def count(_context: Context, _words: list[bytes]) -> Reply:
-    """Tells how many commands there are."""
-    return len(TABLE.all())
+async def role(_context: Context, _words: list[bytes]) -> Reply:
+    """Tells that this is a master without replicas."""
+    return [b"master", 0, []]
+
+
+# Saving: every write is in the log before it is answered; these see to the disk
 
 
 @command(
-    "COMMAND|LIST",
-    arity=2,
-    flags="loading stale",
+    "SAVE",
+    arity=1,
+    flags="admin noscript no_async_loading no_multi",
     group="server",
-    since="7.0.0",
-    complexity="O(N) for N commands",
+    since="1.0.0",
+    complexity="O(N) for N bytes of the log that the disk has not got yet",
 )
-async def list_(_context: Context, _words: list[bytes]) -> Reply:
-    """Lists the names of the commands."""
-    return [name.encode() for name in TABLE.all()]
+async def save(context: Context, _words: list[bytes]) -> Reply:
+    """Brings all that was written to the disk, and answers when it is there."""
+    await context.server.save()
+    return OK
 
 
 @command(
-    "COMMAND|INFO",
-    arity=-2,
-    flags="loading stale",
-    group="server",
-    since="2.8.13",
-    complexity="O(N) for N commands",
-    syntax="[command-name [command-name ...]]",
-)
-async def info_of_commands(_context: Context, words: list[bytes]) -> Reply:
-    """Describes some commands, or all."""
-    if len(words) == 2:
-        return [_entry(entry) for entry in TABLE.all().values()]
-    found = [_find(word) for word in words[2:]]
-    return [None if entry is None else _entry(entry) for entry in found]
-
-
-@command(
-    "COMMAND|DOCS",
-    arity=-2,
-    flags="loading stale",
-    group="server",
-    since="7.0.0",
-    complexity="O(N) for N commands",
-    syntax="[command-name [command-name ...]]",
-)
-async def docs(_context: Context, words: list[bytes]) -> Reply:
-    """Documents some commands, or all: summary, complexity, arguments."""
-    found = [_find(word) for word in words[2:]] if len(words) > 2 else TABLE.all().values()
-    return {entry.name.encode(): _documentation(entry) for entry in found if entry is not None}
-
-
-@command(
-    "COMMAND|HELP",
-    arity=2,
-    flags="loading stale",
-    group="server",
-    since="5.0.0",
-    complexity="O(1)",
-)
-async def help_(_context: Context, _words: list[bytes]) -> Reply:
-    """Lists the subcommands of COMMAND."""
-    return help_lines("COMMAND")
-
-
-@command(
-    "INFO",
+    "BGSAVE",
     arity=-1,
-    flags="loading stale",
+    flags="admin noscript no_async_loading",
+    group="server",
+    since="1.0.0",
+    complexity="O(1); the work itself as SAVE",
+    syntax="[SCHEDULE]",
+)
+async def bgsave(context: Context, words: list[bytes]) -> Reply:
+    """Brings all that was written to the disk, in the background. LASTSAVE tells when it was."""
+    if len(words) > 2 or (len(words) == 2 and words[1].upper() != b"SCHEDULE"):
+        raise SyntaxProblem
+    context.server.save_in_background()
+    return Status(b"Background saving started")
+
+
+@command(
+    "LASTSAVE",
+    arity=1,
+    flags="loading stale fast",
+    group="server",
+    categories="admin dangerous",
+    since="1.0.0",
+    complexity="O(1)",
+    tips="nondeterministic_output",
+)
+async def lastsave(context: Context, _words: list[bytes]) -> Reply:
+    """Tells when SAVE or BGSAVE last ended well, or the server began: Unix seconds."""
+    return context.server.last_save()
+
+
+@command(
+    "BGREWRITEAOF",
+    arity=1,
+    flags="admin noscript no_async_loading",
+    group="server",
+    since="1.0.0",
+    complexity="O(N) for N cells, in the background",
+)
+async def bgrewriteaof(context: Context, _words: list[bytes]) -> Reply:
+    """Starts to compact all datasets, as WCDATASET COMPACT does one."""
+    for name in context.store.dataset_names():
+        await context.store.compact_dataset(name)
+    return Status(b"Background append only file rewriting started")
+
+
+@command(
+    "FLUSHALL",
+    arity=-1,
+    flags="write",
+    group="server",
+    categories="keyspace dangerous",
+    since="1.0.0",
+    complexity="O(N) for N datasets",
+    syntax="[ASYNC | SYNC]",
+    tips="request_policy:all_shards response_policy:all_succeeded",
+)
+async def flushall(context: Context, words: list[bytes]) -> Reply:
+    """Drops everything: all databases and all datasets with their settings."""
+    check_flush_mode(words)
+    await context.store.drop_all()
+    return OK
+
+
+def check_flush_mode(words: list[bytes]) -> None:
+    """Both modes do the same: dropping is quick."""
+    if len(words) > 2 or (len(words) == 2 and words[1].upper() not in (b"ASYNC", b"SYNC")):
+        raise SyntaxProblem
+
+
+# Waiting
+
+
+@command(
+    "WAIT",
+    arity=3,
+    flags="noscript",
+    group="generic",
+    categories="connection",
+    since="3.0.0",
+    complexity="O(1)",
+    syntax="numreplicas timeout-ms",
+    tips="request_policy:all_shards response_policy:agg_min",
+)
+async def wait(context: Context, words: list[bytes]) -> Reply:
+    """Waits for replicas, of which there are none: for the whole timeout, 0 for ever."""
+    replicas = integer(words[1], MIN_INTEGER)
+    seconds = _timeout(words[2])
+    await _wait_for_replicas(context, replicas, seconds)
+    return 0
+
+
+@command(
+    "WAITAOF",
+    arity=4,
+    flags="noscript",
+    group="generic",
+    categories="connection",
+    since="7.2.0",
+    complexity="O(N) for N bytes of the log that the disk has not got yet",
+    syntax="numlocal numreplicas timeout-ms",
+    tips="request_policy:all_shards response_policy:agg_min",
+)
+async def waitaof(context: Context, words: list[bytes]) -> Reply:
+    """Waits until all that was written is on the disk here (numlocal 1), and on replicas.
+
+    Replies with two counts: this server, and its replicas, of which there are none.
+    """
+    local, replicas = integer(words[1], MIN_INTEGER), integer(words[2], MIN_INTEGER)
+    seconds = _timeout(words[3])
+    if not 0 <= local <= 1:
+        raise OutOfRange
+    if local and not context.server.has_log():
+        raise NoLocalLog
+    if local and not context.client.executing:
+        await context.server.save()
+    await _wait_for_replicas(context, replicas, seconds)
+    return [local, 0]
+
+
+async def _wait_for_replicas(context: Context, count: int, seconds: float | None) -> None:
+    if count > 0 and not context.client.executing:
+        await context.server.wait(context.client, seconds)
+
+
+def _timeout(word: bytes) -> float | None:
+    """Milliseconds -> seconds, None for ever."""
+    milliseconds = parse_integer(word)
+    if milliseconds is None:
+        raise BadTimeout
+    if milliseconds < 0:
+        raise NegativeTimeout
+    return milliseconds / 1000 if milliseconds else None
+
+
+# Watching, ending
+
+
+@command(
+    "MONITOR",
+    arity=1,
+    flags="admin noscript loading stale",
     group="server",
     since="1.0.0",
     complexity="O(1)",
-    syntax="[section [section ...]]",
 )
-async def info(context: Context, words: list[bytes]) -> Reply:
-    """Tells about the server, in sections."""
-    wanted = {word.lower() for word in words[1:]} or DEFAULT_SECTIONS
-    everything = not wanted.isdisjoint(DEFAULT_SECTIONS)
-    sections = [
-        _section(title, fields)
-        for title, fields in context.facts.information().items()
-        if everything or title.lower().encode() in wanted
+async def monitor(context: Context, _words: list[bytes]) -> Reply:
+    """Shows from here on every command that any client runs, without passwords."""
+    if context.client.executing:
+        raise NotWhileExecuting("MONITOR")
+    context.server.clients.monitor(context.client)
+    return OK
+
+
+@command(
+    "SHUTDOWN",
+    arity=-1,
+    flags="admin noscript loading stale no_multi allow_busy",
+    group="server",
+    since="1.0.0",
+    complexity="O(N) for N bytes of the log that the disk has not got yet",
+    syntax="[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+)
+async def shutdown(context: Context, words: list[bytes]) -> Reply:
+    """Ends the server, with all that was written on the disk, whatever the options say.
+
+    The connection closes without a reply. Ending is not waited with, so ABORT finds nothing.
+    """
+    given = [word.upper() for word in words[1:]]
+    options = set(given)
+    aborts = b"ABORT" in options and len(given) > 1
+    if not options <= _SHUTDOWN_WORDS or {b"NOSAVE", b"SAVE"} <= options or aborts:
+        raise SyntaxProblem
+    if b"ABORT" in options:
+        raise NoShutdown
+    context.server.shut_down()
+    return NO_REPLY
+
+
+@command(
+    "DEBUG",
+    arity=-2,
+    flags="admin noscript loading stale",
+    group="server",
+    since="1.0.0",
+    complexity="O(1)",
+    syntax="subcommand [arg [arg ...]]",
+)
+async def debug(context: Context, words: list[bytes]) -> Reply:
+    """Helps to test: SLEEP holds the whole server up. Off by default (enable-debug-command)."""
+    if not context.server.allows_debugging(context.client):
+        raise DebugDisabled
+    subcommand = words[1].upper()
+    if subcommand == b"SLEEP" and len(words) == 3:
+        time.sleep(_seconds(words[2]))
+        return OK
+    if subcommand == b"HELP" and len(words) == 2:
+        return help_text("DEBUG", {"SLEEP <seconds>": "Holds the whole server up for so long."})
+    raise UnknownDebugSubcommand(words[1])
+
+
+def _seconds(word: bytes) -> float:
+    try:
+        seconds = float(word)
+    except ValueError:
+        raise NotAFloat from None
+    if not 0 <= seconds < 1e6:
+        raise NotAFloat
+    return seconds
+
+
+@command(
+    "LOLWUT",
+    arity=-1,
+    flags="readonly fast",
+    group="server",
+    since="5.0.0",
+    complexity="O(1)",
+    syntax="[VERSION version [arg [arg ...]]]",
+)
+async def lolwut(context: Context, words: list[bytes]) -> Reply:
+    """Shows a colonnade, and which version this is. VERSION n draws n columns, up to 20."""
+    columns = _COLUMNS
+    if len(words) > 2 and words[1].upper() == b"VERSION":
+        columns = max(1, min(20, Arguments(words, 2).take_integer(MIN_INTEGER)))
+    lines = [
+        "_" * (6 * columns + 1),
+        "|" + "_" * (6 * columns - 1) + "|",
+        *(" (===)" * columns for _ in range(1)),
+        *("  |||  "[:6] * columns for _ in range(4)),
+        " [===]" * columns,
+        "=" * (6 * columns + 1),
+        "",
+        f"Colonnade ver. {context.server.version()}",
+        "",
     ]
-    return Verbatim("\r\n".join(sections).encode())
-
-
-def _section(title: str, fields: object) -> str:
-    assert isinstance(fields, dict)
-    lines = [f"# {title}", *(f"{name}:{value}" for name, value in fields.items())]
-    return "".join(f"{line}\r\n" for line in lines)
-
-
-def _find(name: bytes) -> Command | None:
-    """A command or, written `container|subcommand`, a subcommand."""
-    container, _, subcommand = name.lower().partition(b"|")
-    found = TABLE.find(container)
-    if found is None or not subcommand:
-        return found
-    return found.subcommands.get(subcommand.decode("latin-1"))
-
-
-def _entry(entry: Command) -> list[object]:
-    """One element of COMMAND's reply, in Redis 7's layout."""
-    return [
-        entry.name.encode(),
-        entry.arity,
-        Flags([Status(flag.encode()) for flag in sorted(entry.flags)]),
-        entry.keys.first,
-        entry.keys.last,
-        entry.keys.step,
-        Flags([Status(category) for category in _categories(entry)]),
-        [],
-        _key_specifications(entry),
-        [_entry(subcommand) for subcommand in entry.subcommands.values()],
-    ]
-
-
-def _categories(entry: Command) -> list[bytes]:
-    named = [_CATEGORIES[flag] for flag in sorted(entry.flags) if flag in _CATEGORIES]
-    if "fast" not in entry.flags:
-        named.append(b"@slow")
-    return [b"@" + entry.group.encode(), *named]
-
-
-def _key_specifications(entry: Command) -> list[object]:
-    keys = entry.keys
-    if not keys.first:
-        return []
-    access = [b"RW", b"UPDATE"] if entry.is_write else [b"RO", b"ACCESS"]
-    return [
-        {
-            b"flags": Flags([Status(flag) for flag in access]),
-            b"begin_search": {b"type": b"index", b"spec": {b"index": keys.first}},
-            b"find_keys": {
-                b"type": b"range",
-                b"spec": {b"lastkey": 0, b"keystep": keys.step, b"limit": 0},
-            },
-        }
-    ]
-
-
-def _documentation(entry: Command) -> dict[bytes, object]:
-    described: dict[bytes, object] = {
-        b"summary": entry.summary.encode(),
-        b"since": entry.since.encode(),
-        b"group": entry.group.encode(),
-    }
-    if entry.complexity:
-        described[b"complexity"] = entry.complexity.encode()
-    arguments = entry.arguments()
-    if arguments:
-        described[b"arguments"] = [_argument(argument) for argument in arguments]
-    if entry.subcommands:
-        described[b"subcommands"] = {
-            subcommand.name.encode(): _documentation(subcommand)
-            for subcommand in entry.subcommands.values()
-        }
-    return described
-
-
-def _argument(argument: Argument) -> dict[bytes, object]:
-    described: dict[bytes, object] = {
-        b"name": argument.name.encode(),
-        b"type": argument.type.encode(),
-    }
-    if argument.type in ("string", "integer"):
-        described[b"display_text"] = argument.name.encode()
-    if argument.token:
-        described[b"token"] = argument.token.encode()
-    flags = [b"optional"] * argument.optional + [b"multiple"] * argument.multiple
-    if flags:
-        described[b"flags"] = Flags([Status(flag) for flag in flags])
-    if argument.arguments:
-        described[b"arguments"] = [_argument(inner) for inner in argument.arguments]
-    return described
+    return Verbatim("\n".join(lines).encode())

@@ -40,6 +40,10 @@ class Argument:
             return words + min(argument.least() for argument in self.arguments)
         return words if self.type == "pure-token" else words + 1
 
+    def holds_type(self, kind: str) -> bool:
+        """Whether it, or one inside it, is of that type."""
+        return self.type == kind or any(inner.holds_type(kind) for inner in self.arguments)
+
     def variable(self) -> bool:
         """Whether it may take more words than that."""
         if self.optional or self.multiple:
@@ -58,6 +62,8 @@ def parse(syntax: str) -> tuple[Argument, ...]:
     arguments, rest = _sequence(words)
     if rest:
         raise ValueError(f"unbalanced syntax: {syntax}")
+    if any(argument.holds_type("repeat") for argument in arguments):
+        raise ValueError(f"what repeats must stand just before it: {syntax}")
     return tuple(arguments)
 
 

@@ -6,19 +6,24 @@ a cursor is, is the store's to know.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from commands.arguments import (
     EXPIRY_KEYWORDS,
     Arguments,
     expiry,
     timestamp_or_clock,
 )
+from commands.command import Access
 from commands.context import Context
 from commands.errors import SyntaxProblem, WrongArity
+from commands.publishing.notifications import notify
 from commands.replies import Reply
 from commands.selection import column_options, deletion, row_options, scan_options
 from commands.table import DATASET, command
 from storage.integers import MIN_INTEGER
-from storage.model import NewCell
+from storage.model import Deletion, NewCell
 
 _EXPIRY = "[EX seconds | PX ms | EXAT unix-s | PXAT unix-ms]"
 _COLUMNS = "[COLUMNS n column [column ...]]"
@@ -26,6 +31,8 @@ _NAMES = "[PREFIX prefix] [FROM {0}] [TO {0}]"
 _CELLS = "[VERSIONS n | VERSIONS ALL] [RANGE start end]"
 _ROW = f"{_COLUMNS} {_NAMES.format('column')} {_CELLS} [COUNT n]"
 _WHICH = f"{_COLUMNS} [RANGE start end | TIMESTAMPS n timestamp [timestamp ...]]"
+_READ_AND_WRITTEN = replace(DATASET, access=Access.READ | Access.WRITE)
+"""For commands whose reply tells what was there before they wrote."""
 
 # Writing
 
@@ -65,6 +72,8 @@ async def wcput(context: Context, words: list[bytes]) -> Reply:
             for timestamp, column, value in zip(*fields, strict=True)
         ]
     await context.store.put(words[1], cells, expires_at, context.settings.create_with)
+    if context.settings.notifications:
+        _notify(context, b"wcput", words[1], (row,))
     return len(cells)
 
 
@@ -96,7 +105,13 @@ async def wcmput(context: Context, words: list[bytes]) -> Reply:
         for row, timestamp, column, value in zip(*fields, strict=True)
     ]
     await context.store.put(words[1], cells, expires_at, context.settings.create_with)
+    if context.settings.notifications:
+        _notify(context, b"wcput", words[1], dict.fromkeys(fields[0]))
     return len(cells)
+
+
+def _notify(context: Context, event: bytes, dataset: bytes, rows: Iterable[bytes]) -> None:
+    notify(context.server.broker, context.settings.notifications, event, dataset, rows)
 
 
 # Reading
@@ -243,7 +258,7 @@ async def wcdel(context: Context, words: list[bytes]) -> Reply:
     Without COLUMNS it replies with 1 if the row had a visible cell there, else 0; with COLUMNS,
     with the number of the named columns that had one.
     """
-    return await context.store.delete(words[1], words[2:3], deletion(Arguments(words, 3)))
+    return sum(await _delete(context, words[1], words[2:3], deletion(Arguments(words, 3))))
 
 
 @command(
@@ -263,7 +278,16 @@ async def wcmdel(context: Context, words: list[bytes]) -> Reply:
     """
     arguments = Arguments(words, 2)
     rows = _take_rows(arguments)
-    return await context.store.delete(words[1], rows, deletion(arguments))
+    return sum(await _delete(context, words[1], rows, deletion(arguments)))
+
+
+async def _delete(context: Context, dataset: bytes, rows: list[bytes], what: Deletion) -> list[int]:
+    """Delete and publish; the count of each row in turn."""
+    counts = await context.store.delete(dataset, rows, what)
+    if context.settings.notifications:
+        changed = [row for row, count in zip(rows, counts, strict=True) if count]
+        _notify(context, b"wcdel", dataset, changed)
+    return counts
 
 
 # More on a row
@@ -273,7 +297,7 @@ async def wcmdel(context: Context, words: list[bytes]) -> Reply:
     "WCINCRBY",
     arity=5,
     flags="write denyoom fast",
-    keys=DATASET,
+    keys=_READ_AND_WRITTEN,
     group="widecolumn",
     since="0.1.0",
     complexity="O(1)",
@@ -287,14 +311,18 @@ async def wcincrby(context: Context, words: list[bytes]) -> Reply:
     """
     _, dataset, row, column, word = words
     amount = Arguments([word], 0).take_integer(MIN_INTEGER)
-    return await context.store.increment(dataset, row, column, amount, context.settings.create_with)
+    create_with = context.settings.create_with
+    value = await context.store.increment(dataset, row, column, amount, create_with)
+    if context.settings.notifications:
+        _notify(context, b"wcincrby", dataset, (row,))
+    return value
 
 
 @command(
     "WCCAS",
     arity=-7,
     flags="write denyoom fast",
-    keys=DATASET,
+    keys=_READ_AND_WRITTEN,
     group="widecolumn",
     since="0.1.0",
     complexity="O(1)",
@@ -324,6 +352,8 @@ async def wccas(context: Context, words: list[bytes]) -> Reply:
     written = await context.store.compare_and_put(
         words[1], cell, expected, expires_at, context.settings.create_with
     )
+    if written and context.settings.notifications:
+        _notify(context, b"wcput", words[1], words[2:3])
     return int(written)
 
 

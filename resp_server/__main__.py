@@ -10,9 +10,12 @@ import gc
 import logging
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-from resp_server.server import CannotListen, Server
-from resp_server.settings import BadSetting, Settings, from_command_line
+from resp_server.listening import CannotListen
+from resp_server.live import LOG_LEVELS
+from resp_server.server import Server
+from resp_server.settings import BadSetting, Settings, configuration_file, from_command_line
 from resp_server.version import REDIS_VERSION, VERSION
 from storage.errors import CannotOpen
 
@@ -31,13 +34,6 @@ Examples:
        colonnade-server --port 7000 --dir /var/lib/colonnade
 """
 
-_LEVELS = {
-    "debug": logging.DEBUG,
-    "verbose": logging.DEBUG,
-    "notice": logging.INFO,
-    "warning": logging.WARNING,
-}
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the server until it is told to stop; return the exit code."""
@@ -55,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return EXIT_BAD_CONFIGURATION
     try:
         _start_logging(settings)
-        _run(settings)
+        _run(settings, configuration_file(words))
     except (CannotOpen, CannotListen, OSError) as error:
         print(f"colonnade-server cannot start: {error}", file=sys.stderr)
         return EXIT_CANNOT_BEGIN
@@ -64,21 +60,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _start_logging(settings: Settings) -> None:
     logging.basicConfig(
-        level=_LEVELS[settings.loglevel],
+        level=LOG_LEVELS[settings.loglevel],
         format="%(process)d:M %(asctime)s.%(msecs)03d %(levelname)s %(message)s",
         datefmt="%d %b %Y %H:%M:%S",
         **({"filename": settings.logfile} if settings.logfile else {"stream": sys.stdout}),
     )
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: Settings, file: Path | None) -> None:
     # What lives as long as the process is not looked at again by the garbage collector, and it
     # comes less often: cycles are rare here, and every command makes containers.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD, 20, 50)
 
     async def serve() -> None:
-        await Server(settings).run()
+        await Server(settings, file).run()
 
     if sys.platform == "win32":
         asyncio.run(serve())

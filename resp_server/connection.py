@@ -13,17 +13,24 @@ import time
 from collections.abc import Coroutine
 from typing import Any, Protocol, cast
 
-from commands.context import Client, CommandSettings, Context, ServerFacts
-from commands.errors import AuthenticationRequired, CommandError, InternalError, UnknownCommand
-from commands.table import TABLE, Command
+from commands.client import Client, Condition
+from commands.command import Command
+from commands.context import CommandSettings, Context, Server
+from commands.errors import UnknownCommand
+from commands.publishing.subscriptions import Subscriptions
+from commands.replies import QUEUED, Messages, Push, Status
+from commands.table import TABLE
 from resp_server.careful import ProtocolError
+from resp_server.clients import ClientRegistry
+from resp_server.execution import Execution, Postponed
 from resp_server.flow import Gate, Reason
 from resp_server.handover import Suspended
 from resp_server.parser import CommandParser
 from resp_server.reply import ENCODERS, encode_error
+from resp_server.settings import Settings
 from resp_server.tick import Tick
 from storage.engine import Engine
-from storage.errors import StorageError, StoreFailure
+from storage.errors import StoreFailure
 
 log = logging.getLogger(__name__)
 
@@ -42,21 +49,31 @@ class Host(Protocol):
     tick: Tick
     command_settings: CommandSettings
 
+    clients: ClientRegistry
+    execution: Execution
+
     @property
     def engine(self) -> Engine: ...
 
     @property
-    def facts(self) -> ServerFacts: ...
+    def server(self) -> Server:
+        """What handlers may ask of the server."""
+        ...
 
     def parser(self) -> CommandParser: ...
 
-    def admit(self, connection: Connection) -> int | None:
-        """The new client's number; None when there is no room for it."""
+    def admit(self, connection: Connection, peer: object) -> bytes | None:
+        """None when it may come in, else the error line it is turned away with."""
         ...
 
     def forget(self, connection: Connection) -> None: ...
 
-    def count_commands(self, count: int) -> None: ...
+    def count_traffic(self, commands: int, bytes_in: int) -> None: ...
+
+    def count_sent(self, bytes_out: int) -> None: ...
+
+    @property
+    def settings(self) -> Settings: ...
 
 
 class Connection(asyncio.Protocol):
@@ -71,9 +88,15 @@ class Connection(asyncio.Protocol):
         self._replies: list[bytes] = []
         self._unsettled: list[int] = []
         """Places in _replies of those that tell of writes not in the log yet."""
+        self._unsettled_messages: list[int] = []
+        """Those of messages that tell of such writes."""
+        self._postponed = False
+        """Whether the command that was about to run waits for a pause to end."""
         self._task: asyncio.Task[None] | None = None
         self._ended = False
         """The client will send no more."""
+        self._bytes_in = 0
+        """Bytes that came since they were last counted."""
 
     # The transport
 
@@ -82,27 +105,37 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._gate = Gate(self._transport)
         host = self._host
-        identifier = host.admit(self)
-        if identifier is None:
+        peer = transport.get_extra_info("peername")
+        refusal = host.admit(self, peer)
+        if refusal is not None:
             self._gate.hold(Reason.CLOSING)
-            self._transport.write(encode_error("ERR", "max number of clients reached"))
+            self._transport.write(refusal)
             transport.close()
             return
+        local = transport.get_extra_info("sockname")
+        user = host.server.users.default
+        by_socket_file = isinstance(local, str)
         self.client = Client(
-            identifier,
-            _readable_address(transport.get_extra_info("peername")),
-            _readable_address(transport.get_extra_info("sockname")),
-            authenticated=not host.command_settings.password,
+            host.clients.next_number(),
+            _readable_address(local if by_socket_file else peer),
+            _readable_address(local),
+            user,
+            authenticated=user.enabled and user.without_password,
+            by_socket_file=by_socket_file,
+            descriptor=_descriptor(transport),
         )
-        self._context = Context(host.engine, self.client, host.command_settings, host.facts)
+        self._context = Context(host.engine, self.client, host.command_settings, host.server)
+        host.clients.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gate.hold(Reason.CLOSING)
         if self._task is not None:
             self._task.cancel()
-        self._host.forget(self)
+        if hasattr(self, "client"):  # it was let in
+            self._host.forget(self)
 
     def data_received(self, data: bytes) -> None:
+        self._bytes_in += len(data)
         self._parser.feed(data)
         if self._gate.open:
             self._take_turn()
@@ -166,7 +199,12 @@ class Connection(asyncio.Protocol):
                 break
             if done % COMMANDS_PER_CLOCK_READING == 0 and clock() > deadline:
                 break
-        self._host.count_commands(done)
+        if self._postponed:
+            self._postponed = False
+            done -= 1
+        self.client.last_active = deadline - TURN_SECONDS
+        self._host.count_traffic(done, self._bytes_in)
+        self._bytes_in = 0
         return commands[done:]
 
     def _open(self, reason: int) -> None:
@@ -175,41 +213,75 @@ class Connection(asyncio.Protocol):
 
     def _run(self, words: list[bytes]) -> int:
         """Run one command up to its end or its first wait; the size of its reply."""
+        started = time.perf_counter()
+        command = None
+        execution, client = self._host.execution, self.client
         try:
             command = TABLE.resolve(words)
-            if not (self.client.authenticated or command.before_login):
-                raise AuthenticationRequired
+            client.last_command = command.name
+            if (client.conditions or self._host.clients.watchful) and execution.queue_or_pass(
+                self._context, command, words
+            ):
+                return self._reply(command, QUEUED)
             assert command.handler is not None
+        except Postponed:
+            self._postponed = True
+            self._gate.hold(Reason.PAUSE)
+            return 0
+        except Exception as error:
+            return self._refuse(error, command, words)
+        try:
             coroutine = command.handler(self._context, words)
             awaited = coroutine.send(None)
         except StopIteration as done:
-            return self._reply(command, done.value)
+            size = self._reply(command, done.value)
         except Exception as error:
-            return self._reply_error(error, words)
-        self._suspend(command, coroutine, awaited, words)
-        return 0
+            size = self._reply_error(error, command)
+        else:
+            self._suspend(command, coroutine, awaited, words)
+            return 0
+        execution.note(self._context, command, words, time.perf_counter() - started)
+        return size
 
     def _reply(self, command: Command, value: Any) -> int:
+        client = self.client
         try:
-            encoded = ENCODERS[self.client.protocol].encode(value)
+            encoded = ENCODERS[client.protocol].encode(value)
         except Exception as error:
-            return self._reply_error(error, [command.name.encode()])
+            return self._reply_error(error, command)
+        if client.conditions & Condition.QUIET:
+            return self._reply_quietly(value, encoded)
         if command.is_write:
             self._unsettled.append(len(self._replies))
-        elif self.client.closing:
+        elif client.closing:
             self._gate.hold(Reason.CLOSING)
         self._replies.append(encoded)
         return len(encoded)
 
-    def _reply_error(self, error: Exception, words: list[bytes]) -> int:
+    def _reply_quietly(self, value: Any, encoded: bytes) -> int:
+        """Drop it, unless it is no reply but messages."""
+        if type(value) is Messages or not (self.client.silent or self.client.skips):
+            self._replies.append(encoded)
+        if self.client.closing:
+            self._gate.hold(Reason.CLOSING)
+        self.client.end_command()
+        return len(encoded)
+
+    def _refuse(self, error: Exception, command: Command | None, words: list[bytes]) -> int:
+        """A command that is not even begun; in a transaction it spoils it."""
         if isinstance(error, UnknownCommand) and words[0].lower() in CROSS_PROTOCOL_WORDS:
             log.warning("a web page may be talking to this server: closing its connection")
             self._end_with(b"")
             return 0
-        if not isinstance(error, CommandError | StorageError):
-            log.error("%s failed", words[0][:64].decode("latin-1"), exc_info=error)
-            error = InternalError()
-        encoded = encode_error(error.code, str(error))
+        if self.client.transaction is not None:
+            self.client.transaction.failed = True
+        return self._reply_error(error, command, ran=False)
+
+    def _reply_error(self, error: Exception, command: Command | None, *, ran: bool = True) -> int:
+        failure = self._host.execution.failure(error, command, ran=ran)
+        encoded = encode_error(failure.code, failure.text)
+        if self.client.conditions & Condition.QUIET:
+            return self._reply_quietly(failure, encoded)
         self._replies.append(encoded)
         return len(encoded)
 
@@ -222,11 +294,15 @@ class Connection(asyncio.Protocol):
     ) -> None:
         """Let a task end what waits; no further command of this connection runs until then."""
 
+        started = time.perf_counter()
+
         def finished(value: Any, error: Exception | None) -> None:
             if error is None:
                 self._reply(command, value)
             else:
-                self._reply_error(error, words)
+                self._reply_error(error, command)
+            elapsed = time.perf_counter() - started
+            self._host.execution.note(self._context, command, words, elapsed)
             self._tick.add(self)
             self._host.loop.call_soon(self._handler_ended)
 
@@ -241,22 +317,28 @@ class Connection(asyncio.Protocol):
 
     @property
     def has_unsettled(self) -> bool:
-        return bool(self._unsettled)
+        return bool(self._unsettled or self._unsettled_messages)
 
     def settle(self, failure: StoreFailure | None) -> None:
         if failure is not None:
             for place in self._unsettled:
                 self._replies[place] = encode_error(failure.code, str(failure))
+            for place in self._unsettled_messages:
+                self._replies[place] = b""
         self._unsettled.clear()
+        self._unsettled_messages.clear()
 
     def stall(self) -> None:
         self._gate.hold(Reason.STALL)
 
     def flush(self) -> None:
         self._unsettled.clear()
+        self._unsettled_messages.clear()
         replies, self._replies = self._replies, []
         if replies and not self._transport.is_closing():
-            self._transport.write(replies[0] if len(replies) == 1 else b"".join(replies))
+            sent = replies[0] if len(replies) == 1 else b"".join(replies)
+            self._transport.write(sent)
+            self._host.count_sent(len(sent))
         if self.client.closing:
             self._transport.close()
         elif self._gate.holds(Reason.STALL):
@@ -269,7 +351,56 @@ class Connection(asyncio.Protocol):
         if self._gate.open and not (self._replies or self._left):
             self._transport.close()
 
+    # Messages
+
+    @property
+    def subscriptions(self) -> Subscriptions:
+        return self.client.subscriptions
+
+    def end_if_overdue(self, now: float) -> None:
+        """Cut it off if it was idle for too long."""
+
+    def may_hear_of(self, dataset: bytes) -> bool:
+        user = self.client.user
+        return user.unrestricted or user.may_read(dataset)
+
+    def deliver(self, message: Push | Status, *, tells_of_write: bool = False) -> None:
+        if tells_of_write:
+            self._unsettled_messages.append(len(self._replies))
+        self._replies.append(ENCODERS[self.client.protocol].encode(message))
+        self._tick.add(self)
+
     # The server's side
+
+    def end(self, *, at_once: bool) -> None:
+        if at_once:
+            self._gate.hold(Reason.CLOSING)
+            self._transport.abort()
+        else:
+            self.client.closing = True
+            self._gate.hold(Reason.CLOSING)
+            self._tick.add(self)
+
+    def resume(self) -> None:
+        self._open(Reason.PAUSE)
+
+    def buffers(self) -> dict[str, int]:
+        waiting = self._transport.get_write_buffer_size() + sum(map(len, self._replies))
+        queued = self.client.transaction
+        queued_bytes = 0 if queued is None else sum(len(w) for ws in queued.queued for w in ws)
+        buffered = self._parser.buffered
+        return {
+            "qbuf": buffered,
+            "qbuf-free": 0,
+            "argv-mem": 0,
+            "multi-mem": queued_bytes,
+            "rbs": 0,
+            "rbp": 0,
+            "obl": 0,
+            "oll": len(self._replies),
+            "omem": waiting,
+            "tot-mem": buffered + queued_bytes + waiting,
+        }
 
     @property
     def waits_for_handler(self) -> bool:
@@ -282,6 +413,11 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Send what is written and end the connection."""
         self._transport.close()
+
+
+def _descriptor(transport: asyncio.BaseTransport) -> int:
+    connected = transport.get_extra_info("socket")
+    return -1 if connected is None else int(connected.fileno())
 
 
 def _readable_address(address: object) -> str:

@@ -22,7 +22,9 @@ class Reason:
     """The client does not read as fast as it asks."""
     STALL: Final = 8
     """The store cannot take more writes for the moment."""
-    CLOSING: Final = 16
+    PAUSE: Final = 16
+    """CLIENT PAUSE holds its next command back."""
+    CLOSING: Final = 32
     """The connection is about to end."""
 
 

@@ -86,6 +86,12 @@ class CommandParser:
         """Whether the next take() raises."""
         return self._error is not None
 
+    @property
+    def buffered(self) -> int:
+        """Bytes that came and are in no command taken yet, about."""
+        waiting = sum(map(len, self._waiting)) + len(self._held)
+        return waiting + (self._buffered if self._careful is None else self._careful.buffered)
+
     def feed(self, chunk: bytes) -> None:
         if self._held:
             chunk, self._held = self._held + chunk, b""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from commands.replies import Flags, Status, Verbatim
+from commands.replies import Failure, Flags, Messages, NullArray, Push, Status, Verbatim
 
 Parts = list[bytes]
 Writer = Callable[[Any, Parts], None]
@@ -35,6 +35,9 @@ class Encoder:
             Status: _write_status,
             list: self._write_array,
             tuple: self._write_array,
+            float: _write_double if protocol == 3 else _write_double_as_bulk,
+            Messages: self._write_messages,
+            Failure: _write_failure,
         }
         if protocol == 2:
             self._writers |= {
@@ -42,6 +45,8 @@ class Encoder:
                 Verbatim: _write_bulk,
                 Flags: self._write_array,
                 dict: self._write_map_as_array,
+                Push: self._write_array,
+                NullArray: _write_null_array,
             }
         else:
             self._writers |= {
@@ -49,6 +54,8 @@ class Encoder:
                 Verbatim: _write_verbatim,
                 Flags: self._write_set,
                 dict: self._write_map,
+                Push: self._write_push,
+                NullArray: _write_null,
             }
 
     def encode(self, value: Any) -> bytes:
@@ -70,6 +77,13 @@ class Encoder:
     def _write_set(self, values: Any, parts: Parts) -> None:
         parts.append(b"~%d\r\n" % len(values))
         self._write_all(values, parts)
+
+    def _write_push(self, values: Any, parts: Parts) -> None:
+        parts.append(b">%d\r\n" % len(values))
+        self._write_all(values, parts)
+
+    def _write_messages(self, messages: Any, parts: Parts) -> None:
+        self._write_all(messages, parts)
 
     def _write_map(self, values: Any, parts: Parts) -> None:
         parts.append(b"%%%d\r\n" % len(values))
@@ -98,8 +112,28 @@ def _write_verbatim(value: bytes, parts: Parts) -> None:
     parts.append(b"=%d\r\ntxt:%b\r\n" % (len(value) + 4, value))
 
 
+def _write_failure(value: Failure, parts: Parts) -> None:
+    parts.append(encode_error(value.code, value.text))
+
+
+def _write_double(value: float, parts: Parts) -> None:
+    parts.append(b",%b\r\n" % _written_double(value))
+
+
+def _write_double_as_bulk(value: float, parts: Parts) -> None:
+    _write_bulk(_written_double(value), parts)
+
+
+def _written_double(value: float) -> bytes:
+    return (repr(int(value)) if value.is_integer() else f"{value:.17g}").encode()
+
+
 def _write_null(_value: None, parts: Parts) -> None:
     parts.append(b"_\r\n")
+
+
+def _write_null_array(_value: NullArray, parts: Parts) -> None:
+    parts.append(b"*-1\r\n")
 
 
 def _write_null_bulk(_value: None, parts: Parts) -> None:

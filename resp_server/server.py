@@ -10,18 +10,25 @@ import asyncio
 import contextlib
 import logging
 import signal
+import time
 from pathlib import Path
 
 import commands.families  # noqa: F401 - fills the command table
+from commands.access.users import Users
 from commands.context import CommandSettings
+from commands.errors import CommandError
+from commands.table import TABLE
 from resp_server.connection import Connection
-from resp_server.information import Counters, Information
+from resp_server.counters import SAMPLE_SECONDS, Counters
+from resp_server.listening import Listeners
+from resp_server.live import ALL_NAMES, Live
 from resp_server.parser import CommandParser
-from resp_server.settings import Settings
+from resp_server.reply import encode_error
+from resp_server.services import Services
+from resp_server.settings import BadSetting, Settings
 from resp_server.tick import Tick
 from storage.embedded.engine import EmbeddedEngine
 from storage.errors import StorageError
-from storage.model import DatasetSettings, PageLimits
 from storage.opening import open_engine, open_memory_engine
 from storage.rocks.options import RocksSettings
 
@@ -33,23 +40,19 @@ DESCRIPTORS_BESIDE_CLIENTS = 4096
 """Files RocksDB may hold open, and some to spare."""
 
 
-class CannotListen(Exception):
-    """An address that cannot be listened on; the text says which and why."""
-
-
 class Server:
     """One server. Answers resp_server.connection.Host."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, file: Path | None = None) -> None:
+        """`file` is the configuration file it was started with, which CONFIG REWRITE writes."""
         self._settings = settings
+        self._file = file
         self._counters = Counters()
-        self._connections: dict[int, Connection] = {}
-        self._last_client = 0
-        self._listeners: list[asyncio.Server] = []
         self._stop = asyncio.Event()
-        self._syncing: asyncio.Task[None] | None = None
-        self.command_settings = _command_settings(settings)
+        self._background: list[asyncio.Task[None]] = []
+        self.command_settings = CommandSettings()
         self.loop = asyncio.get_running_loop()
+        self.listeners = Listeners(settings, lambda: Connection(self))
 
     # Life
 
@@ -69,44 +72,58 @@ class Server:
         self._stop.set()
 
     async def start(self) -> None:
+        """CannotOpen, CannotListen or BadSetting when it cannot begin; nothing is left open."""
         _raise_descriptor_limit(self._settings.maxclients)
+        users = _users(self._settings)
         self.engine = _open_engine(self._settings)
-        self.tick = Tick(self.loop, self.engine)
-        self.facts = Information(
-            self._settings, self._counters, self.engine, lambda: len(self._connections)
-        )
         try:
-            await self._listen()
+            self._put_together(users)
+            await self.listeners.open()
         except BaseException:
             await self.engine.close()
             raise
-        if self._settings.appendfsync == "everysec":
-            self._syncing = self.loop.create_task(self._sync_every_second())
+        self._background = [
+            self.loop.create_task(self._sync_every_second()),
+            self.loop.create_task(self._keep_house()),
+        ]
         log.info("ready to accept connections")
+
+    def _put_together(self, users: Users) -> None:
+        """Everything that lives as long as the engine."""
+        settings = self._settings
+        self.tick = Tick(self.loop, self.engine)
+        self.server = Services(
+            settings, self.engine, self.loop, self.stop, users, self._counters, self._file
+        )
+        self.clients = self.server.clients
+        self.execution = self.server.execution
+        self.live = Live(settings, self.command_settings, self.server, self.engine, self.listeners)
+        self.live.apply(ALL_NAMES - {"requirepass"})
+        self.server.configuration.add_listener(self.live.apply)
+        users.on_change = self.clients.user_changed
 
     async def shut_down(self) -> None:
         """Finish what was taken on, answer it, close the store."""
         log.info("shutting down")
-        for listener in self._listeners:
-            listener.close()
-        self._remove_socket_file()
-        for connection in list(self._connections.values()):
+        self.listeners.close()
+        for connection in self._connections():
             connection.stop_reading()
+        self.clients.unblock_all()
         await self._wait_for_handlers()
         self.tick.end()
-        for connection in list(self._connections.values()):
+        for connection in self._connections():
             connection.close()
         await self._wait_for_clients()
-        if self._syncing is not None:
-            self._syncing.cancel()
+        for task in self._background:
+            task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await self._syncing
+                await task
         await self.engine.close()
         log.info("the store is closed, bye")
 
     async def _wait_for_handlers(self) -> None:
         deadline = self.loop.time() + STOP_PATIENCE_SECONDS
-        while any(connection.waits_for_handler for connection in self._connections.values()):
+        while any(connection.waits_for_handler for connection in self._connections()):
             if self.loop.time() > deadline:
                 log.warning("some commands did not end in time and are given up")
                 return
@@ -115,65 +132,28 @@ class Server:
     async def _wait_for_clients(self) -> None:
         """Give those who read their last replies the time to do so."""
         deadline = self.loop.time() + 1.0
-        while self._connections and self.loop.time() < deadline:
+        while len(self.clients) and self.loop.time() < deadline:
             await asyncio.sleep(0.01)
-
-    # Listening
-
-    async def _listen(self) -> None:
-        settings = self._settings
-        if settings.port:
-            for address in settings.bind:
-                await self._listen_on(address)
-        if settings.unixsocket:
-            await self._listen_on_socket_file(settings.unixsocket)
-        if not self._listeners:
-            raise CannotListen("nothing to listen on: port is 0 and there is no unixsocket")
-
-    async def _listen_on(self, address: str) -> None:
-        """An address with "-" in front may be missing on this machine, as in redis.conf."""
-        host, port = address.removeprefix("-"), self._settings.port
-        try:
-            listener = await self.loop.create_server(
-                lambda: Connection(self),
-                None if host == "*" else host,
-                port,
-                backlog=self._settings.tcp_backlog,
-            )
-        except OSError as error:
-            if address.startswith("-"):
-                log.warning("not listening on %s: %s", host, error.strerror)
-                return
-            raise CannotListen(f"cannot listen on {host}:{port}: {error.strerror}") from error
-        self._listeners.append(listener)
-        log.info("listening on %s:%d", host, port)
-
-    async def _listen_on_socket_file(self, path: str) -> None:
-        try:
-            with contextlib.suppress(FileNotFoundError):
-                Path(path).unlink()
-            listener = await self.loop.create_unix_server(lambda: Connection(self), path)
-            Path(path).chmod(self._settings.unixsocketperm)
-        except OSError as error:
-            raise CannotListen(f"cannot listen on {path}: {error.strerror}") from error
-        self._listeners.append(listener)
-        log.info("listening on %s", path)
-
-    def _remove_socket_file(self) -> None:
-        if self._settings.unixsocket:
-            with contextlib.suppress(OSError):
-                Path(self._settings.unixsocket).unlink()
 
     # Background work
 
     async def _sync_every_second(self) -> None:
         while True:
             await asyncio.sleep(SYNC_INTERVAL_SECONDS)
-            if self.engine.unsynced:
+            if self._settings.appendfsync == "everysec" and self.engine.unsynced:
                 try:
                     await self.loop.run_in_executor(None, self.engine.sync)
                 except StorageError as error:
                     log.error("the log could not be brought to the disk: %s", error)
+
+    async def _keep_house(self) -> None:
+        """Sample rates, and send away who was idle too long or leaves too much unread."""
+        while True:
+            await asyncio.sleep(SAMPLE_SECONDS)
+            now = time.monotonic()
+            self.server.sampler.sample(now)
+            for connection in self._connections():
+                connection.end_if_overdue(now)
 
     # For connections
 
@@ -181,38 +161,50 @@ class Server:
         settings = self._settings
         return CommandParser(settings.proto_max_bulk_len, settings.client_query_buffer_limit)
 
-    def admit(self, connection: Connection) -> int | None:
+    def admit(self, connection: Connection, peer: object) -> bytes | None:
         self._counters.connections_received += 1
-        if len(self._connections) >= self._settings.maxclients:
+        if len(self.clients) >= self._settings.maxclients:
             self._counters.connections_rejected += 1
-            return None
-        self._last_client += 1
-        self._connections[self._last_client] = connection
-        return self._last_client
+            return encode_error("ERR", "max number of clients reached")
+        return None
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings
 
     def forget(self, connection: Connection) -> None:
-        client = getattr(connection, "client", None)
-        if client is not None:
-            self._connections.pop(client.identifier, None)
+        self.server.broker.forget(connection)
+        self.clients.remove(connection)
 
-    def count_commands(self, count: int) -> None:
-        self._counters.commands_processed += count
+    def count_traffic(self, commands: int, bytes_in: int) -> None:
+        counters = self._counters
+        counters.commands_processed += commands
+        counters.input_bytes += bytes_in
+        counters.reads += 1
+
+    def count_sent(self, bytes_out: int) -> None:
+        self._counters.output_bytes += bytes_out
+        self._counters.writes += 1
+
+    def _connections(self) -> list[Connection]:
+        return [end for end in self.clients.ends() if isinstance(end, Connection)]
 
 
-def _command_settings(settings: Settings) -> CommandSettings:
-    return CommandSettings(
-        password=settings.requirepass.encode("utf-8", "surrogateescape"),
-        databases=settings.databases,
-        limits=PageLimits(
-            settings.wc_page_columns,
-            settings.wc_page_rows,
-            settings.wc_page_cells,
-            settings.wc_page_bytes,
-            settings.wc_page_scan,
-        ),
-        new_dataset=DatasetSettings(settings.wc_default_maxversions, settings.wc_default_ttl),
-        auto_create=settings.wc_auto_create,
-    )
+def _users(settings: Settings) -> Users:
+    """Those of the configuration. BadSetting when they are wrong."""
+    users = Users(TABLE)
+    users.all_channels_at_first = settings.acl_pubsub_default == "allchannels"
+    users.set_default_password(_encoded(settings.requirepass))
+    declarations = [[_encoded(word) for word in words] for words in settings.user]
+    try:
+        users.start(declarations, settings.aclfile)
+    except CommandError as error:
+        raise BadSetting(str(error)) from None
+    return users
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _open_engine(settings: Settings) -> EmbeddedEngine:

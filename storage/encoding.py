@@ -31,6 +31,9 @@ PLAIN = b"\x00"
 EXPIRING = b"\x01"
 EXPIRING_HEADER_BYTES = 9
 
+AFTER_ALL_KEYS = b"\xff" * (MAX_NAME_BYTES + 1)
+"""Sorts after every key of a cell: no row begins with so many bytes FF."""
+
 _SUFFIX = struct.Struct(">QH")
 _MILLISECONDS = struct.Struct(">Q")
 

@@ -8,6 +8,12 @@ Every writing call is atomic. A call that raises StorageError wrote nothing. A w
 once a commit() that follows it has returned: `on_settled` tells, with the failure or None, each
 time all writes made until then have met their fate.
 
+Within `async with engine.transaction()` the calls take effect one after the other as ever, and a
+call that raises undoes nothing but itself; but all writes of the transaction are committed
+together, or, in a crash or a failed commit, none. Whoever opens one waits for nothing but the
+engine's calls until it ends: with the embedded engine those never wait within a transaction, so
+that nobody's call comes in between.
+
 `create_with` are the settings with which a write creates an unknown dataset; None refuses it with
 NoSuchDataset. `expires_at` is Unix milliseconds, None never. A timestamp None is the clock's.
 """
@@ -15,6 +21,7 @@ NoSuchDataset. `expires_at` is Unix milliseconds, None never. A timestamp None i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from storage.errors import StoreFailure
@@ -56,10 +63,23 @@ class Engine(Protocol):
         self, name: bytes, *, max_versions: int | None = None, ttl_seconds: int | None = None
     ) -> None: ...
 
-    async def drop_dataset(self, name: bytes, *, if_exists: bool = False) -> None: ...
+    async def drop_dataset(self, name: bytes, *, if_exists: bool = False) -> None:
+        """Outside of a transaction it is committed on return."""
+        ...
+
+    async def drop_all(self) -> None:
+        """Drop every dataset, all or none; committed as drop_dataset is."""
+        ...
 
     def dataset_names(self) -> list[bytes]:
         """Sorted."""
+        ...
+
+    def version(self, dataset: bytes) -> int:
+        """A number that every call that changes the dataset replaces by one it never had before.
+
+        0 when there is no such dataset. Reads, expiry and compaction change nothing.
+        """
         ...
 
     async def dataset_info(self, name: bytes) -> DatasetInfo: ...
@@ -104,8 +124,9 @@ class Engine(Protocol):
         """
         ...
 
-    async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> int:
-        """The number of rows, or with named columns of columns, that had a visible cell there."""
+    async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> list[int]:
+        """For each of the rows 1 if it had a visible cell there, else 0; with named columns, how
+        many of them had one. A row given again counts 0."""
         ...
 
     # Reading. InvalidCursor for a cursor of something else.
@@ -140,10 +161,14 @@ class Engine(Protocol):
 
     # Lifecycle
 
+    def transaction(self) -> AbstractAsyncContextManager[None]:
+        """What is written until its end is committed together. Its end does not commit yet."""
+        ...
+
     def commit(self) -> StoreFailure | None:
         """Bring all writes so far to the log; a failure is told to `on_settled` and returned.
 
-        StoreStalled: none is there yet, call again soon.
+        StoreStalled: none is there yet, call again soon. So it is while a transaction is open.
         """
         ...
 

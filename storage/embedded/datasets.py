@@ -1,13 +1,17 @@
 """The open datasets: the catalog in memory, and its entries on their way to disk.
 
 Finds, creates, alters and drops; knows nothing of cells. Changes of entries go into the group, so
-that they reach the log together with the writes that needed them.
+that they reach the log together with the writes that needed them. A family is created before its
+entry is committed and ends after the entry's end was: it has no part in the group, so a crash in
+between leaves a family without an entry, which the next start drops. If a dropped name is created
+again before that commit, it takes the family over, and the group empties it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from storage.catalog import (
     ENTRY_END,
@@ -20,31 +24,45 @@ from storage.catalog import (
     family_name,
     name_of_entry,
 )
-from storage.embedded.group import Group
-from storage.embedded.ordered import Family, Kind, OrderedStore
+from storage.embedded.deleter import drop_span
+from storage.embedded.group import ALL_ROWS, Group
+from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
 from storage.embedded.reader import Rules
+from storage.encoding import AFTER_ALL_KEYS
 from storage.errors import NoSuchDataset, StoreFailure
 from storage.model import DatasetInfo, DatasetSettings
+
+VERSIONS_APART = 2**48
+"""Between the first versions of two objects: none is written to so often."""
 
 
 @dataclass(slots=True, eq=False)
 class Dataset:
-    """An open dataset. Dropped and created again, it is another object."""
+    """An open dataset. Dropped and created again, or read from disk again, it is another object."""
 
     name: bytes
     family: Family
     entry: Entry
+    version: int
+    """Counts the calls that changed it, from a number that no other object of its name reaches."""
     deletes: int = 0
     """How many calls took cells out or let them expire earlier: background work checks what it
     remembers by it."""
     waiting_rows: set[bytes] = field(default_factory=set)
-    """The prefixes of rows with writes in the group."""
+    """The prefixes of rows with writes in the group, or ALL_ROWS."""
 
     def touch(self, group: Group, prefixes: Iterable[bytes]) -> None:
         """Note that the group holds writes to these rows."""
         if not self.waiting_rows:
             group.touched.append(self.waiting_rows)
         self.waiting_rows.update(prefixes)
+
+    def waits_for(self, prefixes: Sequence[bytes] | None) -> bool:
+        """Whether the group holds writes to one of these rows; None means all there are."""
+        waiting = self.waiting_rows
+        if not waiting or prefixes is None or ALL_ROWS in waiting:
+            return bool(waiting)
+        return not waiting.isdisjoint(prefixes)
 
     @property
     def settings(self) -> DatasetSettings:
@@ -75,22 +93,54 @@ class Datasets:
         self._group = group
         self._catalog = store.default_family()
         self._open: dict[bytes, Dataset] = {}
+        self.outdated = False
+        """Whether a group was lost and the disk could not be read since: what it held of these
+        datasets is still in here."""
+        self._versions = count(VERSIONS_APART, VERSIONS_APART)
+        self.leaving: dict[str, Family] = {}
+        """The families of datasets that the group drops, by name: they end once it is on disk."""
         self.get = self._open.get
         """The dataset of that name, or None. The hot path: it must cost one lookup."""
         self.load()
 
     def load(self) -> None:
         """Make them what the catalog on disk says; a family without an entry was never finished."""
-        families = self._store.families()
+        stored, orphans = self._stored()
+        self.outdated = False
+        self.leaving.clear()
         self._open.clear()
-        for key, stored in self._catalog.scan(ENTRY_END).walk(ENTRY_PREFIX):
+        for name, (family, entry) in stored.items():
+            self._open[name] = Dataset(name, family, entry, next(self._versions))
+        for orphan in orphans:
+            self._store.drop_family(orphan)
+
+    def keep(self) -> None:
+        """The group is lost and the disk cannot be read: go on with what is known, for now."""
+        self.outdated = True
+        self.leaving.clear()
+        for dataset in self._open.values():
+            dataset.version = next(self._versions)
+
+    def catch_up(self) -> None:
+        """The disk can be read again: StoreFailure unless it says what was known all the time."""
+        known = {name: (dataset.family, dataset.entry) for name, dataset in self._open.items()}
+        if known != self._stored()[0]:
+            raise StoreFailure(
+                "the store was opened again, and not all was in it that was expected"
+            )
+        self.outdated = False
+
+    def _stored(self) -> tuple[dict[bytes, tuple[Family, Entry]], list[Family]]:
+        """The datasets on disk, and the families that belong to none."""
+        families = self._store.families()
+        stored: dict[bytes, tuple[Family, Entry]] = {}
+        for key, value in self._catalog.scan(ENTRY_END).walk(ENTRY_PREFIX):
             name = name_of_entry(key)
             family = families.pop(family_name(name), None)
             if family is None:
                 raise StoreFailure(f"dataset '{name.decode('latin-1')}' has lost its data files")
-            self._open[name] = Dataset(name, family, decode_entry(name, stored))
-        for orphan in families.values():
-            self._store.drop_family(orphan)
+            stored[name] = (family, decode_entry(name, value))
+        return stored, list(families.values())
 
     def names(self) -> list[bytes]:
         return sorted(self._open)
@@ -106,14 +156,32 @@ class Datasets:
     def create(self, name: bytes, settings: DatasetSettings, now: int) -> Dataset:
         """A new dataset, empty; its name must be free."""
         check_name(name)
-        family = family_name(name)
-        unfinished = self._store.families().get(family)
-        if unfinished is not None:
-            self._store.drop_family(unfinished)
-        dataset = Dataset(name, self._store.create_family(family), Entry(settings, created_ms=now))
+        left = self.leaving.get(family_name(name))
+        emptying: list[Operation] = []
+        if left is None:
+            family = self._create_family(family_name(name))
+        else:
+            family, emptying = left, self._emptying(left)
+            del self.leaving[left.name]
+        dataset = Dataset(name, family, Entry(settings, created_ms=now), next(self._versions))
+        if left is not None:
+            dataset.touch(self._group, [ALL_ROWS])  # the family shows the old cells until a commit
+        self._group.operations += emptying
         self._open[name] = dataset
         self.store(dataset, dataset.entry)
         return dataset
+
+    def _emptying(self, family: Family) -> list[Operation]:
+        return drop_span(family, self._group.view(family).scan(None), b"", AFTER_ALL_KEYS)
+
+    def _create_family(self, name: str) -> Family:
+        """StoreFailure while outdated: a family of that name may be somebody's after all."""
+        if self.outdated:
+            raise StoreFailure("the store has yet to be opened again")
+        unfinished = self._store.families().get(name)
+        if unfinished is not None:
+            self._store.drop_family(unfinished)
+        return self._store.create_family(name)
 
     def store(self, dataset: Dataset, entry: Entry) -> None:
         """Give a dataset another entry, from the next call on and, by the group, on disk."""
@@ -123,13 +191,15 @@ class Datasets:
         )
 
     def drop(self, dataset: Dataset) -> None:
-        """Take it out of the catalog, on the disk, then let go of its data.
-
-        Nothing may wait in the group. StoreStalled: nothing has happened. It is all done in one go,
-        so that nobody can create the name again in between; and the entry's end is on the disk
-        first, because a family's end is at once, and an entry without a family cannot be opened.
-        """
-        entry = (Kind.DELETE, self._catalog, entry_key(dataset.name), b"")
-        self._store.write([entry], durable=True)
+        """Take it out of the catalog, from the next call on and, by the group, on disk."""
+        self._group.operations.append((Kind.DELETE, self._catalog, entry_key(dataset.name), b""))
         del self._open[dataset.name]
-        self._store.drop_family(dataset.family)
+        self.leaving[dataset.family.name] = dataset.family
+
+    def end_leaving(self) -> None:
+        """Let go of the data of dropped datasets. Their entries' end must be on the disk before.
+
+        A family's end is at once, and an entry without a family cannot be opened.
+        """
+        for name in list(self.leaving):
+            self._store.drop_family(self.leaving.pop(name))

@@ -9,7 +9,7 @@ compacted, and stay away on one that was. Knows the key grammar; writes nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappush, heapreplace
 
@@ -18,13 +18,15 @@ from storage.embedded.reader import NEVER, Rules, expiry_of, holds_visible
 from storage.encoding import (
     SUFFIX_BYTES,
     after,
+    cell_suffix,
     column_prefix,
     end_of,
     first_at,
+    row_prefix,
     timestamp_of,
     unescape,
 )
-from storage.model import Deletion, Selection, TimeRange
+from storage.model import Deletion, NewCell, Selection, TimeRange
 
 SMALL_SPAN = 32
 """Up to so many keys are deleted one by one: range deletes are dear to later reads."""
@@ -106,12 +108,16 @@ def _latest_below(key: bytes, rules: Rules) -> int:
 class RowDeleter:
     """Collects the operations of one delete in one row, and whether it met visible cells."""
 
-    def __init__(self, family: Family, prefix: bytes, rules: Rules, deletion: Deletion) -> None:
+    def __init__(
+        self, family: Family, view: Family, prefix: bytes, rules: Rules, deletion: Deletion
+    ) -> None:
+        """`view` is what the family holds, with writes that are on their way to it."""
         self._family = family
+        self._view = view
         self._prefix = prefix
         self._rules = rules
         self._deletion = deletion
-        self._scan = family.scan(end_of(prefix))
+        self._scan = view.scan(end_of(prefix))
         self.operations: list[Operation] = []
 
     def delete(self) -> int:
@@ -127,7 +133,7 @@ class RowDeleter:
 
     def _columns(self) -> Iterator[bytes]:
         """The prefixes of the row's columns, one seek each."""
-        scan = self._family.scan(end_of(self._prefix))
+        scan = self._view.scan(end_of(self._prefix))
         bound = self._prefix
         while found := next(scan.walk(bound), None):
             prefix = found[0][:-SUFFIX_BYTES]
@@ -199,10 +205,29 @@ def drop_span(family: Family, scan: Scan, start: bytes, end: bytes) -> list[Oper
 
 
 def drop_below_rewritten(
-    family: Family, prefix: bytes, rules: Rules, rewritten: dict[bytes, int]
+    family: Family, view: Family, rules: Rules, cells: Sequence[NewCell], expires_at: int
+) -> list[Operation]:
+    """What goes because a put of these cells gives existing ones an earlier expiry."""
+    if not rules.max_versions:
+        return []
+    columns: dict[bytes, dict[bytes, int]] = {}
+    for row, timestamp, column, _ in cells:
+        place = column_prefix(row_prefix(row), column)
+        if timestamp is not None:
+            expires = min(expires_at, timestamp + rules.ttl_ms if rules.ttl_ms else NEVER)
+            columns.setdefault(place, {})[place + cell_suffix(timestamp, 0)] = expires
+    dropped: list[Operation] = []
+    for place, rewritten in columns.items():
+        if any(view.get(key) is not None for key in rewritten):
+            dropped += _drop_below_in_column(family, view, place, rules, rewritten)
+    return dropped
+
+
+def _drop_below_in_column(
+    family: Family, view: Family, prefix: bytes, rules: Rules, rewritten: dict[bytes, int]
 ) -> list[Operation]:
     """What goes when a column's cells, by key, are rewritten to expire at the given moments."""
-    scan = family.scan(end_of(prefix))
+    scan = view.scan(end_of(prefix))
 
     def chosen(key: bytes, expires: int) -> bool:
         return rewritten.get(key, NEVER) < expires

@@ -1,9 +1,11 @@
 """The embedded engine: datasets and cells over an ordered store in this process.
 
 One thread calls it. Writes gather in a group until commit(); a read of a row which the group
-touches commits first, so everybody reads what was written. Nothing here waits, except a call that
-has to commit while the store is stalled: that one sleeps and tries again. Whatever was looked up
-before such a wait is looked up again after it. Knows nothing of sockets, commands or files.
+touches commits first, so everybody reads what was written. While a transaction is open nothing is
+committed: such a read sees the group on top of the store. Nothing here waits, except a call outside
+of a transaction that has to commit while the store is stalled: that one sleeps and tries again.
+Whatever was looked up before such a wait is looked up again after it. Knows nothing of sockets,
+commands or files.
 """
 
 from __future__ import annotations
@@ -11,48 +13,34 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
 
 from storage.catalog import CLOCK_KEY, check_name, decode_clock, encode_clock
 from storage.clock import HybridClock, wall_clock_ms
-from storage.cursors import START, Binding, Position
+from storage.cursors import Binding
 from storage.embedded.datasets import Dataset, Datasets
 from storage.embedded.deleter import RowDeleter, drop_below_rewritten
 from storage.embedded.group import MAX_OPERATIONS, Group
-from storage.embedded.ordered import Kind, Operation, OrderedStore
-from storage.embedded.reader import (
-    NEVER,
-    NO_LIMIT,
-    Budget,
-    RowReader,
-    Rules,
-    expiry_of,
-    holds_visible,
-    read_rows,
+from storage.embedded.newest import Newest, check_newer, incremented, newest_of
+from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
+from storage.embedded.pages import (
+    check_columns,
+    page_of_row,
+    page_of_scan,
+    pages_of_rows,
+    row_binding,
 )
+from storage.embedded.reader import holds_visible
 from storage.encoding import (
     PLAIN,
     cell_suffix,
     column_prefix,
     end_of,
-    name_bounds,
     row_prefix,
-    split_value,
-    timestamp_of,
     value_header,
 )
 from storage.engine import Settled
-from storage.errors import (
-    DatasetExists,
-    IncrementOverflow,
-    NewestCellInFuture,
-    NotAnInteger,
-    StoreFailure,
-    StoreStalled,
-    TimestampNotNewer,
-)
-from storage.integers import parse_integer
+from storage.errors import DatasetExists, StoreFailure, StoreStalled
 from storage.maintenance.collector import Collector
 from storage.model import (
     DatasetInfo,
@@ -73,15 +61,6 @@ CLOCK_AHEAD_WARNING_MS = 60_000
 _PUT = Kind.PUT
 
 
-@dataclass(frozen=True, slots=True)
-class Newest:
-    """The newest visible cell of a column. Times in Unix milliseconds."""
-
-    timestamp: int
-    expires_at: int | None
-    value: bytes
-
-
 class EmbeddedEngine:
     """Answers storage.engine.Engine over any OrderedStore."""
 
@@ -97,6 +76,8 @@ class EmbeddedEngine:
         self._collector = Collector(self)
         self._failure: StoreFailure | None = None
         self._failures = 0
+        self._transactions = 0
+        """How many are open. More than one only if a transaction waits for something else."""
         self.unsynced = False
         """Whether a commit has not been followed by a sync()."""
         self._warn_of_clock()
@@ -129,23 +110,26 @@ class EmbeddedEngine:
             old.ttl_seconds if ttl_seconds is None else ttl_seconds,
         )
         self._datasets.store(dataset, dataset.entry.altered(settings))
+        dataset.version += 1
 
     async def drop_dataset(self, name: bytes, *, if_exists: bool = False) -> None:
         check_name(name)
-        while True:
-            await self.settle()  # nothing may be on its way to a family that is dropped
-            if if_exists and self._datasets.get(name) is None:
-                return None
-            dataset = self._datasets.find(name)
-            try:
-                return self._datasets.drop(dataset)
-            except StoreStalled:
-                await asyncio.sleep(STALL_RETRY_SECONDS)
-            except StoreFailure as failure:
-                raise self._fail(failure) from failure
+        if if_exists and self._datasets.get(name) is None:
+            return
+        self._datasets.drop(self._datasets.find(name))
+        await self._settle_unless_in_transaction()
+
+    async def drop_all(self) -> None:
+        for name in self._datasets.names():
+            self._datasets.drop(self._datasets.find(name))
+        await self._settle_unless_in_transaction()
 
     def dataset_names(self) -> list[bytes]:
         return self._datasets.names()
+
+    def version(self, dataset: bytes) -> int:
+        found = self._datasets.get(dataset)
+        return 0 if found is None else found.version
 
     async def dataset_info(self, name: bytes) -> DatasetInfo:
         return self._datasets.find(name).info()
@@ -166,8 +150,20 @@ class EmbeddedEngine:
     def now(self) -> int:
         return self._clock.now()
 
+    @contextlib.asynccontextmanager
+    async def transaction(self) -> AsyncIterator[None]:
+        # Its writes are the group's like all others. What makes them one is that no commit comes
+        # in between, and nothing but a commit ever takes writes out of the group.
+        self._transactions += 1
+        try:
+            yield
+        finally:
+            self._transactions -= 1
+
     def commit(self) -> StoreFailure | None:
-        group, clock = self._group, self._clock
+        if self._transactions:
+            raise StoreStalled("a transaction is open")
+        group, clock, datasets = self._group, self._clock, self._datasets
         operations, reserved = group.operations, clock.reserved_ms
         if clock.needs_reservation:
             reserved = clock.next_reservation()
@@ -176,7 +172,12 @@ class EmbeddedEngine:
         elif not operations:
             return None
         try:
-            self._store.write(operations, durable=self.durable_commits)
+            if datasets.outdated:
+                self._store.reopen()
+                datasets.catch_up()
+            # Families that end after this commit: the end of their entries is on the disk first.
+            durable = self.durable_commits or bool(datasets.leaving)
+            self._store.write(operations, durable=durable)
         except StoreStalled:
             raise
         except Exception as error:
@@ -185,7 +186,17 @@ class EmbeddedEngine:
         group.clear()
         self.unsynced = True
         self.on_settled(None)
+        if datasets.leaving:
+            self._end_leaving()
         return None
+
+    def _end_leaving(self) -> None:
+        try:
+            self._datasets.end_leaving()
+        except StoreFailure as failure:
+            # The datasets are gone all the same: what is left of them is dropped by reading anew.
+            log.error("the data of a dropped dataset cannot be removed: %s", failure)
+            self._reload()
 
     def _fail(self, error: Exception) -> StoreFailure:
         """The group's outcome is unknown: say so to all who wait, and start afresh from disk."""
@@ -194,13 +205,17 @@ class EmbeddedEngine:
         failure = error if isinstance(error, StoreFailure) else StoreFailure(str(error))
         self._failure = failure
         self._failures += 1
+        self._reload()
+        self.on_settled(failure)
+        return failure
+
+    def _reload(self) -> None:
         try:
             self._store.reopen()
             self._datasets.load()
-        except StoreFailure as again:
-            log.error("the store cannot be opened again: %s", again)
-        self.on_settled(failure)
-        return failure
+        except StoreFailure as failure:
+            log.error("the store cannot be opened again: %s", failure)
+            self._datasets.keep()
 
     async def settle(self) -> None:
         """Commit, waiting while the store is stalled. Raises the failure if it fails."""
@@ -214,13 +229,25 @@ class EmbeddedEngine:
             if self._failures != failures and self._failure is not None:
                 raise self._failure
 
-    async def _find_settled(self, name: bytes, prefixes: Sequence[bytes]) -> Dataset:
-        """The dataset, with everything written to these rows in the log."""
-        dataset = self._datasets.find(name)
-        if dataset.waiting_rows and not dataset.waiting_rows.isdisjoint(prefixes):
+    async def _settle_unless_in_transaction(self) -> None:
+        if not self._transactions:
             await self.settle()
-            return self._datasets.find(name)
-        return dataset
+
+    async def _find_settled(
+        self, name: bytes, prefixes: Sequence[bytes] | None
+    ) -> tuple[Dataset, Family]:
+        """The dataset, and a view of it that has everything written to these rows (None: to any).
+
+        The view is the dataset's family, or what the group will make of it. It is only to be read.
+        """
+        dataset = self._datasets.find(name)
+        if not dataset.waits_for(prefixes):
+            return dataset, dataset.family
+        if self._transactions:
+            return dataset, self._group.view(dataset.family)
+        await self.settle()
+        dataset = self._datasets.find(name)
+        return dataset, dataset.family
 
     def append(self, operations: Sequence[Operation]) -> None:
         self._group.operations += operations
@@ -251,10 +278,12 @@ class EmbeddedEngine:
         create_with: DatasetSettings | None,
     ) -> None:
         found = self._datasets.get(dataset) or self._create_for(dataset, cells, create_with)
-        dropped: list[Operation] = []
+        dropped: Sequence[Operation] = ()
         if expires_at is not None and found.settings.max_versions:
-            dropped = await self._drop_below_rewritten(dataset, cells, expires_at)
-            found = self._datasets.find(dataset)
+            touched = [row_prefix(row) for row, _, _, _ in cells]
+            found, view = await self._find_settled(dataset, touched)
+            rules = found.rules(self._clock.now())
+            dropped = drop_below_rewritten(found.family, view, rules, cells, expires_at)
             # A cell above may expire earlier now: what a compaction remembers of it is void.
             found.deletes += 1
         # From here on nothing waits. This loop is the hot path of the whole program.
@@ -264,7 +293,8 @@ class EmbeddedEngine:
         stamp = self._clock.stamp
         if not rows:
             group.touched.append(rows)
-        operations += dropped
+        if dropped:
+            operations += dropped
         try:
             for row, timestamp, column, value in cells:
                 prefix = row_prefix(row)
@@ -276,8 +306,9 @@ class EmbeddedEngine:
         except BaseException:
             del operations[before:]
             raise
+        found.version += 1
         if len(operations) > MAX_OPERATIONS:
-            await self.settle()
+            await self._settle_unless_in_transaction()
 
     def _create_for(
         self, name: bytes, cells: Sequence[NewCell], create_with: DatasetSettings | None
@@ -290,24 +321,6 @@ class EmbeddedEngine:
             return self._datasets.find(name)
         return self._datasets.create(name, create_with, self._clock.now())
 
-    async def _drop_below_rewritten(
-        self, name: bytes, cells: Sequence[NewCell], expires_at: int
-    ) -> list[Operation]:
-        """Under MAXVERSIONS: what goes because the call gives existing cells an earlier expiry."""
-        dataset = await self._find_settled(name, [row_prefix(row) for row, _, _, _ in cells])
-        rules = dataset.rules(self._clock.now())
-        columns: dict[bytes, dict[bytes, int]] = {}
-        for row, timestamp, column, _ in cells:
-            place = column_prefix(row_prefix(row), column)
-            if timestamp is not None:
-                expires = min(expires_at, timestamp + rules.ttl_ms if rules.ttl_ms else NEVER)
-                columns.setdefault(place, {})[place + cell_suffix(timestamp, 0)] = expires
-        dropped: list[Operation] = []
-        for place, rewritten in columns.items():
-            if any(dataset.family.get(key) is not None for key in rewritten):
-                dropped += drop_below_rewritten(dataset.family, place, rules, rewritten)
-        return dropped
-
     async def increment(
         self,
         dataset: bytes,
@@ -317,16 +330,7 @@ class EmbeddedEngine:
         create_with: DatasetSettings | None,
     ) -> int:
         newest = await self._newest(dataset, row, column, create_with)
-        value, expires_at = amount, None
-        if newest is not None:
-            old = parse_integer(newest.value)
-            if old is None:
-                raise NotAnInteger
-            value, expires_at = old + amount, newest.expires_at
-        if not -(2**63) <= value < 2**63:
-            raise IncrementOverflow
-        if newest is not None and newest.timestamp > self._clock.now():
-            raise NewestCellInFuture
+        value, expires_at = incremented(newest, amount, self._clock.now())
         await self.put(dataset, [(row, None, column, b"%d" % value)], expires_at, create_with)
         return value
 
@@ -342,7 +346,8 @@ class EmbeddedEngine:
         newest = await self._newest(dataset, row, column, create_with)
         if (newest.value if newest is not None else None) != expected:
             return False
-        self._check_newer(newest, timestamp, expires_at, self._ttl_ms(dataset, create_with))
+        ttl_ms = self._ttl_ms(dataset, create_with)
+        check_newer(newest, timestamp, expires_at, ttl_ms, self._clock.now())
         await self.put(dataset, [cell], expires_at, create_with)
         return True
 
@@ -351,23 +356,6 @@ class EmbeddedEngine:
         dataset = self._datasets.get(name)
         settings = dataset.settings if dataset is not None else create_with
         return settings.ttl_seconds * 1000 if settings is not None else 0
-
-    def _check_newer(
-        self, newest: Newest | None, timestamp: int | None, expires_at: int | None, ttl_ms: int
-    ) -> None:
-        """TimestampNotNewer unless a cell of this timestamp would be its column's newest."""
-        now = self._clock.now()
-        moment = now if timestamp is None else timestamp
-        expires = min(
-            NEVER if expires_at is None else expires_at, moment + ttl_ms if ttl_ms else NEVER
-        )
-        if expires < now:
-            raise TimestampNotNewer
-        if newest is None:
-            return
-        # A stamp of the clock is newer than all cells of its millisecond, a given timestamp is not.
-        if newest.timestamp > moment or (newest.timestamp == moment and timestamp is not None):
-            raise TimestampNotNewer
 
     async def _newest(
         self, name: bytes, row: bytes, column: bytes, create_with: DatasetSettings | None
@@ -378,27 +366,25 @@ class EmbeddedEngine:
         if create_with is not None and self._datasets.get(name) is None:
             check_name(name)
             return None
-        dataset = await self._find_settled(name, [prefix])
-        rules = dataset.rules(self._clock.now())
-        for key, stored in dataset.family.scan(end_of(place)).walk(place):
-            if expiry_of(key, stored, rules.ttl_ms) >= rules.now:
-                expires_at, value = split_value(stored)
-                return Newest(timestamp_of(key), expires_at, value)
-        return None
+        dataset, view = await self._find_settled(name, [prefix])
+        return newest_of(view, place, dataset.rules(self._clock.now()))
 
-    async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> int:
-        prefixes = list(dict.fromkeys([row_prefix(row) for row in rows]))
-        _check_columns(deletion.columns)
-        found = await self._find_settled(dataset, prefixes)
+    async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> list[int]:
+        prefixes = [row_prefix(row) for row in rows]
+        check_columns(deletion.columns)
+        found, view = await self._find_settled(dataset, prefixes)
         rules = found.rules(self._clock.now())
-        deleters = [RowDeleter(found.family, prefix, rules, deletion) for prefix in prefixes]
-        total = sum([deleter.delete() for deleter in deleters])
-        operations = [operation for deleter in deleters for operation in deleter.operations]
+        deleters = {
+            prefix: RowDeleter(found.family, view, prefix, rules, deletion) for prefix in prefixes
+        }
+        counts = {prefix: deleter.delete() for prefix, deleter in deleters.items()}
+        operations = [operation for each in deleters.values() for operation in each.operations]
         if operations:
             found.deletes += 1
+            found.version += 1
             self._group.operations += operations
             found.touch(self._group, prefixes)
-        return total
+        return [counts.pop(prefix, 0) for prefix in prefixes]
 
     # Reading
 
@@ -406,28 +392,11 @@ class EmbeddedEngine:
         self, dataset: bytes, row: bytes, selection: Selection, request: PageRequest
     ) -> Page:
         prefix = row_prefix(row)
-        binding = _row_binding(dataset, row, selection)
+        binding = row_binding(dataset, row, selection)
         position = binding.decode(request.cursor)
-        found = await self._find_settled(dataset, [prefix])
+        found, view = await self._find_settled(dataset, [prefix])
         rules = found.rules(self._clock.now())
-        return self._page(found, rules, prefix, selection, request, binding, position)
-
-    def _page(
-        self,
-        dataset: Dataset,
-        rules: Rules,
-        prefix: bytes,
-        selection: Selection,
-        request: PageRequest,
-        binding: Binding,
-        position: Position = START,
-        budget: Budget | None = None,
-    ) -> Page:
-        budget = budget or Budget(request.limits)
-        scan = dataset.family.scan(end_of(prefix))
-        reader = RowReader(scan, rules, selection, budget, values=request.values)
-        columns, cut = reader.read(prefix, _columns_a_page(selection, request), position)
-        return Page(binding.encode(cut.position if cut else None), columns)
+        return page_of_row(view, rules, prefix, selection, request, binding, position)
 
     async def read_rows(
         self,
@@ -437,23 +406,10 @@ class EmbeddedEngine:
         request: PageRequest,
     ) -> list[Page]:
         prefixes = [row_prefix(row) for row in rows]
-        _check_columns(selection.columns)
-        found = await self._find_settled(dataset, prefixes)
+        check_columns(selection.columns)
+        found, view = await self._find_settled(dataset, prefixes)
         rules = found.rules(self._clock.now())
-        budget = Budget(request.limits)
-        pages: list[Page] = []
-        for row, prefix in zip(rows, prefixes, strict=True):
-            binding = _row_binding(dataset, row, selection)
-            if budget.spent():
-                pages.append(Page(binding.encode(START), []))
-                continue
-            scan_before = budget.scan
-            pages.append(
-                self._page(found, rules, prefix, selection, request, binding, START, budget)
-            )
-            if budget.scan == scan_before:
-                budget.scan -= 1  # a missing row is not free either
-        return pages
+        return pages_of_rows(view, rules, dataset, rows, selection, request)
 
     async def read_columns(
         self, dataset: bytes, row: bytes, names: NameRange, request: PageRequest
@@ -462,9 +418,9 @@ class EmbeddedEngine:
         selection = Selection(names=names)
         binding = Binding(b"columns", (dataset, row), selection)
         position = binding.decode(request.cursor)
-        found = await self._find_settled(dataset, [prefix])
+        found, view = await self._find_settled(dataset, [prefix])
         rules = found.rules(self._clock.now())
-        page = self._page(found, rules, prefix, selection, request, binding, position)
+        page = page_of_row(view, rules, prefix, selection, request, binding, position)
         return page.cursor, [name for name, _ in page.columns]
 
     async def scan(
@@ -472,59 +428,17 @@ class EmbeddedEngine:
     ) -> RowsPage:
         binding = Binding(b"scan", (dataset,), selection, rows)
         position = binding.decode(request.cursor)
-        _check_columns(selection.columns)
-        found = self._datasets.find(dataset)
-        if found.waiting_rows:
-            await self.settle()
-            found = self._datasets.find(dataset)
-        start, end = name_bounds(b"", None, rows)
-        if end is not None and start >= end:
-            return RowsPage(binding.encode(None), [])
-        scan, budget = found.family.scan(end), Budget(request.limits)
-        reader = RowReader(
-            scan, found.rules(self._clock.now()), selection, budget, values=request.values
-        )
-        read, rest = read_rows(
-            reader,
-            scan,
-            start,
-            position,
-            limit=request.limits.rows if request.rows is None else request.rows,
-            count=_columns_a_page(selection, request),
-            budget=budget,
-        )
-        return RowsPage(
-            binding.encode(rest),
-            [
-                (row, columns, _row_binding(dataset, row, selection).encode(goes_on))
-                for row, columns, goes_on in read
-            ],
-        )
+        check_columns(selection.columns)
+        found, view = await self._find_settled(dataset, None)
+        rules = found.rules(self._clock.now())
+        return page_of_scan(view, rules, dataset, rows, selection, request, binding, position)
 
     async def count_rows(self, dataset: bytes, rows: Sequence[bytes]) -> int:
         prefixes = [row_prefix(row) for row in rows]
-        found = await self._find_settled(dataset, prefixes)
+        found, view = await self._find_settled(dataset, prefixes)
         rules = found.rules(self._clock.now())
-        return sum(
-            holds_visible(found.family.scan(end_of(prefix)), rules, prefix) for prefix in prefixes
-        )
+        return sum(holds_visible(view.scan(end_of(prefix)), rules, prefix) for prefix in prefixes)
 
 
 def _nobody_waits(_failure: StoreFailure | None) -> None:
     """The listener of an engine that is used as a library, without one."""
-
-
-def _check_columns(columns: Sequence[bytes] | None) -> None:
-    """ColumnNameTooLong before anything is looked up or written."""
-    for column in columns or ():
-        column_prefix(b"", column)
-
-
-def _row_binding(dataset: bytes, row: bytes, selection: Selection) -> Binding:
-    return Binding(b"row", (dataset, row), selection)
-
-
-def _columns_a_page(selection: Selection, request: PageRequest) -> int:
-    if request.columns is not None:
-        return request.columns
-    return request.limits.columns if selection.columns is None else NO_LIMIT

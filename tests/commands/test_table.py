@@ -15,9 +15,10 @@ import pytest
 
 import commands
 from commands import families, syntax
+from commands.command import FLAGS, GROUPS, NO_KEYS, Command, Keys, Table
 from commands.context import Context
 from commands.errors import UnknownCommand, UnknownSubcommand, WrongArity
-from commands.table import FLAGS, GROUPS, NO_KEYS, TABLE, Command, Keys, Table
+from commands.table import TABLE
 
 FOLDER = Path(commands.__file__).parent
 
@@ -43,9 +44,10 @@ def test_the_families_fill_the_table() -> None:
     declaring = {
         path.stem
         for path in FOLDER.glob("*.py")
-        if re.search(r"^@command\(", path.read_text(), re.M)
+        if re.search(r"^ *@command\(", path.read_text(), re.M)
     }
-    assert set(families.__all__) == declaring
+    source = Path(families.__file__).read_text()
+    assert re.findall(r"^import commands\.(\w+)$", source, re.M) == sorted(declaring)
     assert {"wcput", "wcget", "wcdataset", "ping", "command", "info"} <= set(TABLE.all())
 
 
@@ -82,7 +84,7 @@ def test_keys_stand_among_the_words_that_must_be_there(command: Command) -> None
         assert not {"dataset", "name"} & {found.name for found in command.arguments()[:1]}
     else:
         assert command.name.count("|") + 1 == command.keys.first
-        assert 0 < command.keys.first <= command.keys.last < command.least_words
+        assert command.keys.last == -1 or 0 < command.keys.last < command.least_words
         assert command.keys.step == 1
 
 

@@ -7,7 +7,10 @@ its default is written and read back, and redis.conf.example must be what the ta
 from __future__ import annotations
 
 import dataclasses
+import io
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,16 +18,23 @@ from hypothesis import example as sample
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands.observing.redaction import REDACTED, redacted
+from commands.publishing.notifications import WIDE_COLUMN, parse_flags
 from resp_server.settings import (
     DIRECTIVES,
+    FIXED,
     BadSetting,
+    OutputLimit,
+    OutputLimits,
     Settings,
     apply,
     apply_text,
+    configuration_file,
     example,
     from_command_line,
     split_line,
 )
+from resp_server.settings.fixed import MEANINGLESS, UNSUPPORTED
 from tests.harness import ROOT
 
 
@@ -136,9 +146,34 @@ BAD_LINES = [
     "port 0x10",
     "port 99999999999999999999999",
     'port ""',
+    "port 08",
     "maxclients 0",
+    "maxclients 4294967296",
     "databases 0",
-    "tcp-backlog 0",
+    "tcp-backlog -1",
+    "timeout -1",
+    "timeout 2147483648",
+    "tcp-keepalive -1",
+    "slowlog-log-slower-than -2",
+    "slowlog-log-slower-than 9223372036854775808",
+    "latency-tracking-info-percentiles 50 x",
+    "latency-tracking-info-percentiles 50,99",
+    "latency-tracking-info-percentiles 101",
+    "latency-tracking-info-percentiles nan",
+    "notify-keyspace-events Q",
+    "notify-keyspace-events K E",
+    "client-output-buffer-limit normal 0 0",
+    "client-output-buffer-limit monitor 0 0 0",
+    "client-output-buffer-limit normal 1xb 0 0",
+    "client-output-buffer-limit normal 0 0 -1",
+    "tls-auth-clients perhaps",
+    "tls-protocols TLSv1.2 TLSv1.3",
+    'tls-protocols "TLSv1.2 SSLv3"',
+    "supervised upstart",
+    "user",
+    "include",
+    "include a b",
+    'bind a ""',
     "proto-max-bulk-len 1",
     "proto-max-bulk-len -1",
     "proto-max-bulk-len 1tb",
@@ -178,11 +213,15 @@ def test_a_bad_line_is_named_with_its_place(line: str) -> None:
 
 def test_a_bad_value_names_the_directive_and_what_it_takes() -> None:
     assert "'port': argument must be between 0 and 65535 inclusive" in refusal("port 70000")
-    assert "'appendfsync': argument must be one of: always, everysec, no" in refusal(
-        "appendfsync 1"
+    assert (
+        "'appendfsync': argument(s) must be one of the following: everysec, always, no"
+        in refusal("appendfsync 1")
     )
-    assert "'wc-auto-create': argument must be one of: yes, no" in refusal("wc-auto-create 1")
-    assert "'proto-max-bulk-len': argument must be at least 1mb" in refusal("proto-max-bulk-len 1")
+    assert "'wc-auto-create': argument must be 'yes' or 'no'" in refusal("wc-auto-create 1")
+    assert (
+        "'proto-max-bulk-len': argument must be between 1048576 and 9223372036854775807 inclusive"
+        in refusal("proto-max-bulk-len 1")
+    )
     assert "'dir': wrong number of arguments" in refusal("dir a b")
     assert "'bind': wrong number of arguments" in refusal("bind")
     assert "unbalanced quotes" in refusal('dir "a')
@@ -209,7 +248,245 @@ def test_an_unknown_directive_with_nothing_near_is_just_unknown() -> None:
     assert "mean" not in message
 
 
+def test_all_bad_lines_are_told_at_once() -> None:
+    message = refusal("port x\nport 7000\nprot 1\n")
+    assert message.splitlines() == [
+        "test.conf, line 1: 'port': argument couldn't be parsed into an integer",
+        ">>> 'port x'",
+        "test.conf, line 3: unknown directive 'prot'. Did you mean 'port'?",
+        ">>> 'prot 1'",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(MEANINGLESS))
+def test_a_directive_that_changes_nothing_is_refused_with_that_reason(name: str) -> None:
+    assert f"'{name}' is a directive of Redis that changes nothing here" in refusal(f"{name} 1")
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_what_is_not_supported_is_refused_with_what_to_do(name: str) -> None:
+    assert f"'{name}' is not supported: {UNSUPPORTED[name]}" in refusal(f"{name} a b")
+
+
+# Directives with a history: several lines, several words, several files
+
+
+def test_limits_of_client_classes_add_up() -> None:
+    limits = parsed(
+        "client-output-buffer-limit normal 1mb 2kb 3\n"
+        "client-output-buffer-limit PUBSUB 4 5 6 slave 7 8 9\n"
+        "client-output-buffer-limit replica 0 0 0\n"
+    ).client_output_buffer_limit
+    assert limits == OutputLimits(
+        OutputLimit(1024**2, 2048, 3), OutputLimit(0, 0, 0), OutputLimit(4, 5, 6)
+    )
+
+
+def test_users_are_kept_in_order_as_they_are() -> None:
+    settings = parsed('user bob on >"a b" ~x\nport 7000\nUSER Alice off "&a b"\n')
+    assert settings.user == (("bob", "on", ">a b", "~x"), ("Alice", "off", "&a b"))
+
+
+@pytest.mark.parametrize(
+    ("written", "flags"),
+    [
+        ("", ""),
+        ("K", "K"),
+        ("KEA", "AKE"),
+        ("Elg", "glE"),
+        ("g$lshzxetdwKE", "AKE"),
+        ("g$lshzxetdKE", "g$lshzxetdKE"),
+        ("nmEKtexzhsl$g", "g$lshzxetnKEm"),
+        ("mA", "Am"),
+        ("wK", "wK"),
+        ("KK", "K"),
+    ],
+)
+def test_events_are_written_in_order(written: str, flags: str) -> None:
+    kind = DIRECTIVES["notify-keyspace-events"].kind
+    assert kind.show(kind.read([written])) == flags
+
+
+def test_all_events_are_those_of_datasets_too() -> None:
+    assert parsed("notify-keyspace-events KA").notify_keyspace_events & WIDE_COLUMN
+
+
+@pytest.mark.parametrize("name", FIXED)
+def test_a_fixed_directive_takes_its_one_value(name: str) -> None:
+    fixed = FIXED[name]
+    assert parsed(f"{name} {fixed.kind.write(fixed.value)}") == Settings()
+    assert fixed.text.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "daemonize yes",
+        "save 60 1",
+        "appendonly no",
+        "maxmemory 1gb",
+        "maxmemory-policy allkeys-lru",
+        "replicaof 127.0.0.1 6379",
+        "slaveof 127.0.0.1 6379",
+        "cluster-enabled yes",
+        "lua-time-limit 1",
+        "hz 100",
+        "io-threads 4",
+        "tls-ciphersuites TLS_AES_128_GCM_SHA256",
+    ],
+)
+def test_a_fixed_directive_refuses_others_in_one_line(line: str) -> None:
+    name = line.split()[0]
+    place, shown = refusal(line).splitlines()
+    value = FIXED[name].kind.write(FIXED[name].value)
+    assert f"'{name}': it can only be {value} here. {FIXED[name].text}" in place
+    assert shown == f">>> '{line}'"
+
+
+def test_fixed_directives_may_be_written_otherwise() -> None:
+    assert parsed("save\nmaxmemory 0mb\nreplicaof NO ONE\nappendonly YES\n") == Settings()
+
+
+# Included files
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with a subdirectory `more`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "more").mkdir()
+    return tmp_path
+
+
+def test_a_file_is_read_where_it_is_included(directory: Path) -> None:
+    (directory / "more/a.conf").write_text("port 2\ntimeout 2\nmaxclients 2\n")
+    settings = parsed("port 1\ntimeout 1\ninclude more/a.conf\ntimeout 3\n")
+    assert (settings.port, settings.timeout, settings.maxclients) == (2, 3, 2)
+
+
+def test_included_files_are_looked_for_from_the_working_directory(directory: Path) -> None:
+    (directory / "more/main.conf").write_text("include b.conf\n")
+    (directory / "more/b.conf").write_text("timeout 1\n")
+    (directory / "b.conf").write_text("timeout 2\n")
+    assert from_command_line(["more/main.conf"]).timeout == 2
+
+
+def test_a_pattern_includes_files_in_their_order(directory: Path) -> None:
+    for number, name in enumerate(["b", "a", "c"]):
+        (directory / f"more/{name}.conf").write_text(f"timeout {number}\nuser {name}\n")
+    settings = parsed("include more/*.conf\n")
+    assert settings.timeout == 2
+    assert settings.user == (("a",), ("b",), ("c",))
+    assert parsed("include more/*.nothing\n") == Settings()
+
+
+def test_an_included_file_may_include_others(directory: Path) -> None:
+    (directory / "a.conf").write_text("include b.conf\ninclude b.conf\n")
+    (directory / "b.conf").write_text("user x\n")
+    assert parsed("include a.conf").user == (("x",), ("x",))
+
+
+def test_an_included_file_that_is_not_there(directory: Path) -> None:
+    assert refusal("\ninclude more/a.conf") == (
+        "test.conf, line 2: cannot read more/a.conf: No such file or directory\n"
+        ">>> 'include more/a.conf'"
+    )
+    assert "cannot read it: " in refusal('include "a\\x00b"')
+
+
+def test_a_bad_line_of_an_included_file_names_that_file(directory: Path) -> None:
+    (directory / "more/a.conf").write_text("\nport x\n")
+    assert refusal("include more/a.conf").startswith("more/a.conf, line 2: 'port': ")
+
+
+def test_files_that_include_each_other_are_an_error(directory: Path) -> None:
+    (directory / "a.conf").write_text("port 7000\ninclude b.conf\n")
+    (directory / "b.conf").write_text("include more/../a.conf\n")
+    with pytest.raises(BadSetting) as caught:
+        from_command_line(["a.conf"])
+    assert str(caught.value) == (
+        "b.conf, line 1: more/../a.conf includes itself\n>>> 'include more/../a.conf'"
+    )
+
+
 # The command line
+
+
+Stdin = Callable[[str], None]
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Stdin:
+    """Sets what the standard input has."""
+
+    def give(text: str) -> None:
+        stream = SimpleNamespace(buffer=io.BytesIO(text.encode("utf-8", "surrogateescape")))
+        monkeypatch.setattr("sys.stdin", stream)
+
+    return give
+
+
+@pytest.mark.parametrize(
+    "words", [["-"], ["-", "--maxclients", "3"], ["--maxclients", "3", "-"], ["FILE", "-"]]
+)
+def test_the_standard_input_goes_over_the_file_and_under_the_directives(
+    words: list[str], stdin: Stdin, tmp_path: Path
+) -> None:
+    file = tmp_path / "redis.conf"
+    file.write_text("port 1\ntimeout 1\n")
+    stdin("timeout 2\nmaxclients 2\n")
+    settings = from_command_line([word.replace("FILE", str(file)) for word in words])
+    assert settings == Settings(
+        port=1 if "FILE" in words else 6379,
+        timeout=2,
+        maxclients=3 if "--maxclients" in words else 2,
+    )
+
+
+def test_a_bad_line_of_the_standard_input(stdin: Stdin) -> None:
+    stdin("timeout x\n")
+    with pytest.raises(BadSetting, match="the standard input, line 1: 'timeout': "):
+        from_command_line(["-"])
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--port 7000", "--timeout 5"], Settings(port=7000, timeout=5)),
+        (["--requirepass", "--secret", "--port", "1"], Settings(requirepass="--secret", port=1)),
+        (["--requirepass", "a", "--port=", "1"], None),
+        (["--save", "--port", "1"], Settings(port=1)),
+        (["--save", "", "--port", "1"], Settings(port=1)),
+        (["--save"], Settings()),
+        (["--slowlog-log-slower-than", "-1"], Settings(slowlog_log_slower_than=-1)),
+        (["--user", "a", "on", "--user", "b"], Settings(user=(("a", "on"), ("b",)))),
+    ],
+)
+def test_words_of_the_command_line(words: list[str], expected: Settings | None) -> None:
+    if expected is None:
+        with pytest.raises(BadSetting):
+            from_command_line(words)
+    else:
+        assert from_command_line(words) == expected
+
+
+def test_a_file_may_be_included_from_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "a.conf").write_text("port 7000\n")
+    assert from_command_line(["--include", str(tmp_path / "a.conf")]).port == 7000
+    (tmp_path / "a.conf").write_text("port x\n")
+    with pytest.raises(BadSetting, match=r"a\.conf, line 1: 'port': "):
+        from_command_line(["--include", str(tmp_path / "a.conf")])
+
+
+def test_the_configuration_file_is_known_from_the_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert configuration_file(["redis.conf", "--port", "1"]) == tmp_path / "redis.conf"
+    assert configuration_file(["/etc/redis.conf"]) == Path("/etc/redis.conf")
+    assert configuration_file(["--port", "1"]) is None
+    assert configuration_file(["-"]) is None
+    assert configuration_file([]) is None
 
 
 def test_groups_of_the_command_line() -> None:
@@ -253,7 +530,8 @@ def test_the_file_may_hold_bytes_that_are_no_text(tmp_path: Path) -> None:
     ("words", "text"),
     [
         (["--port"], "the command line: 'port': wrong number of arguments"),
-        (["--port", "x"], "the command line: 'port': argument must be between"),
+        (["--port", "x"], "the command line: 'port': argument couldn't be parsed into an integer"),
+        (["--port", "--bind", "a"], "the command line: 'port': wrong number of arguments"),
         (["--prot", "1"], "the command line: unknown directive 'prot'. Did you mean 'port'?"),
         (["--", "1"], "expected --directive, got '--'"),
     ],
@@ -303,12 +581,40 @@ def test_a_default_is_read_back_as_it_was_written(name: str) -> None:
 
 
 OTHER_VALUES: dict[str, list[Any]] = {
-    "bind": [("*",), ("127.0.0.1", "-::1"), ("a b",)],
+    "bind": [(), ("*",), ("*", "-::*"), ("127.0.0.1", "-::1"), ("a b",)],
     "port": [0, 65535],
-    "tcp-backlog": [1, 65535],
+    "tcp-backlog": [0, 65535],
     "unixsocket": ["/run/colonnade.sock", "/with space/and'quote", "back\\slash"],
     "unixsocketperm": [0, 0o7, 0o777],
-    "maxclients": [1, 10**6],
+    "protected-mode": [False],
+    "timeout": [1, 2**31 - 1],
+    "tcp-keepalive": [0, 60],
+    "maxclients": [1, 2**32 - 1],
+    "client-output-buffer-limit": [
+        OutputLimits(OutputLimit(1, 2, 3), OutputLimit(0, 0, 0), OutputLimit(1024, 10**6, 60)),
+    ],
+    "tls-port": [6380],
+    "tls-cert-file": ["/a b.pem"],
+    "tls-key-file": ["key.pem"],
+    "tls-key-file-pass": ["#", " "],
+    "tls-ca-cert-file": ["ca.pem"],
+    "tls-ca-cert-dir": ["/etc/ssl/certs"],
+    "tls-auth-clients": ["no", "optional"],
+    "tls-protocols": ["TLSv1.3", "TLSv1.2 TLSv1.3"],
+    "tls-ciphers": ["HIGH:!aNULL"],
+    "tls-prefer-server-ciphers": [True],
+    "pidfile": ["/run/colonnade.pid"],
+    "supervised": ["auto", "systemd"],
+    "aclfile": ["users.acl"],
+    "acllog-max-len": [0, 2**63 - 1],
+    "acl-pubsub-default": ["allchannels"],
+    "enable-debug-command": ["yes", "local"],
+    "slowlog-log-slower-than": [-1, 0, 2**63 - 1],
+    "slowlog-max-len": [0, 2**63 - 1],
+    "latency-monitor-threshold": [1],
+    "latency-tracking": [False],
+    "latency-tracking-info-percentiles": [(), (0.0, 100.0), (99.99, 50.0, 33.333333, 1e-7)],
+    "notify-keyspace-events": [parse_flags("KA"), parse_flags("Ewx"), parse_flags("AKEmn")],
     "proto-max-bulk-len": [1024**2, 1024**2 + 1, 10**6 * 7, 1024**3, 5 * 1024**2 + 1024],
     "client-query-buffer-limit": [1024**2, 3 * 1024**3],
     "databases": [1, 2**31 - 1],
@@ -357,14 +663,28 @@ def test_a_directive_is_described(name: str) -> None:
     directive = DIRECTIVES[name]
     assert name == name.lower()
     assert directive.attribute == name.replace("-", "_")
-    assert directive.text.endswith((".", '"', ")"))
+    assert directive.text.endswith(".")
     assert directive.section
 
 
-def test_every_field_is_a_directive() -> None:
+def test_every_field_but_users_is_a_directive() -> None:
     assert [item.name for item in dataclasses.fields(Settings)] == [
-        directive.attribute for directive in DIRECTIVES.values()
+        *(directive.attribute for directive in DIRECTIVES.values()),
+        "user",
     ]
+
+
+def test_a_name_is_in_one_table() -> None:
+    tables = [set(DIRECTIVES), set(FIXED), set(MEANINGLESS), set(UNSUPPORTED)]
+    assert sum(map(len, tables)) == len(set.union(*tables))
+
+
+def test_secrets_are_hidden_from_the_slow_log_and_monitors() -> None:
+    secrets = {name for name, directive in DIRECTIVES.items() if directive.sensitive}
+    assert secrets == {"requirepass", "tls-key-file-pass"}
+    for name in secrets:
+        words = [b"CONFIG", b"SET", name.encode(), b"secret"]
+        assert redacted("config|set", words) == [*words[:3], REDACTED]
 
 
 # redis.conf.example
@@ -381,4 +701,11 @@ def test_the_example_says_the_defaults() -> None:
 
 def test_the_example_names_every_directive_once() -> None:
     names = [words[0] for words in map(split_line, example().splitlines()) if words]
-    assert names == list(DIRECTIVES)
+    assert names == [*DIRECTIVES, *FIXED]
+
+
+def test_the_example_shows_what_may_come_several_times() -> None:
+    lines = [line.removeprefix("# ") for line in example().splitlines()]
+    assert "include /path/to/local.conf" in lines
+    (user,) = [line for line in lines if line.startswith("user ")]
+    assert parsed(user).user == (tuple(user.split()[1:]),)

@@ -7,16 +7,19 @@ sockets, over the engine in memory whose store stalls or fails when it is told t
 from __future__ import annotations
 
 import asyncio
-import itertools
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, cast
 
 import pytest
 
 import commands.families  # noqa: F401 - fills the command table
-from commands.context import CommandSettings, ServerFacts
+from commands.access.users import Users
+from commands.context import CommandSettings
+from commands.table import TABLE
 from resp_server.connection import COMMANDS_PER_TURN, Connection
 from resp_server.parser import CommandParser
+from resp_server.services import Services
+from resp_server.settings import Settings
 from resp_server.tick import STALL_RETRY_SECONDS, Tick
 from storage.embedded.engine import EmbeddedEngine
 from storage.embedded.ordered import Operation
@@ -243,8 +246,8 @@ class Transport:
     def resume_reading(self) -> None:
         pass
 
-    def get_extra_info(self, _name: str) -> tuple[str, int]:
-        return ("127.0.0.1", 1)
+    def get_extra_info(self, name: str) -> tuple[str, int] | None:
+        return None if name == "socket" else ("127.0.0.1", 1)
 
     def take(self) -> bytes:
         written, self.written = self.written, b""
@@ -260,21 +263,21 @@ class Host:
         self.loop = asyncio.get_running_loop()
         self.tick = Tick(self.loop, self.engine)
         self.command_settings = CommandSettings()
-        self.facts = cast(ServerFacts, None)
-        self.commands_run = 0
-        self._numbers = itertools.count(1)
+        self.server = Services(Settings(), self.engine, self.loop, lambda: None, Users(TABLE))
+        self.clients = self.server.clients
+        self.execution = self.server.execution
 
     def parser(self) -> CommandParser:
         return CommandParser(2**29, 2**30)
 
-    def admit(self, _connection: Connection) -> int | None:
-        return next(self._numbers)
+    def admit(self, _connection: Connection, _peer: object) -> bytes | None:
+        return None
 
     def forget(self, _connection: Connection) -> None:
         pass
 
-    def count_commands(self, count: int) -> None:
-        self.commands_run += count
+    def count_traffic(self, commands: int, bytes_in: int) -> None:
+        pass
 
     def connect(self) -> tuple[Connection, Transport]:
         connection, transport = Connection(self), Transport()

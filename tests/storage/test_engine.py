@@ -158,7 +158,7 @@ class Store:
         timestamps: Sequence[int] | None = None,
     ) -> int:
         deletion = Deletion(columns, times, timestamps)
-        return self.run(self.engine.delete(b"d", rows or (b"r",), deletion))
+        return sum(self.run(self.engine.delete(b"d", rows or (b"r",), deletion)))
 
     def delete_at(self, *timestamps: int) -> int:
         return self.delete(timestamps=timestamps)

@@ -1,0 +1,138 @@
+"""What handlers may ask of the server, put together: answers commands.context.Server.
+
+Owns what is shared by all clients and lives as long as the process; runs nothing by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from commands.access.users import Users
+from commands.client import Client
+from commands.context import Context
+from commands.observing.calls import CallStatistics
+from commands.observing.latency import LatencyMonitor
+from commands.observing.slow_log import SlowLog
+from commands.publishing.broker import Broker
+from resp_server.clients import ClientRegistry
+from resp_server.configuration import Configuration
+from resp_server.counters import Counters, Sampler
+from resp_server.execution import Execution
+from resp_server.information import Information
+from resp_server.settings import Settings
+from resp_server.version import REDIS_VERSION, VERSION
+from storage.engine import Engine
+
+log = logging.getLogger(__name__)
+
+
+class Services:
+    """Users, channels, statistics, configuration, clients; and the server's end."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        engine: Engine,
+        loop: asyncio.AbstractEventLoop,
+        stop: Callable[[], None],
+        users: Users,
+        counters: Counters,
+        file: Path | None = None,
+    ) -> None:
+        self._settings = settings
+        self._engine = engine
+        self._loop = loop
+        self._counters = counters
+        self.users = users
+        self.broker = Broker()
+        self.calls = CallStatistics()
+        self.slow_log = SlowLog()
+        self.latency = LatencyMonitor()
+        self.clients = ClientRegistry(loop)
+        self.execution = Execution(
+            self.clients, self.calls, self.slow_log, self.latency, users.denials
+        )
+        self.configuration = Configuration(
+            settings, file, lambda: [user.line() for user in users.all()]
+        )
+        self.sampler = Sampler(counters, time.monotonic())
+        self.facts = Information(settings, counters, engine, self.clients.__len__)
+        self.save_failed = False
+        """Whether the last save in the background failed."""
+        self._last_save = int(time.time())
+        self._saving: set[asyncio.Task[None]] = set()
+        self._stop = stop
+        self._run_id = os.urandom(20).hex()
+
+    def version(self) -> str:
+        return VERSION
+
+    def redis_version(self) -> str:
+        return REDIS_VERSION
+
+    def run_id(self) -> str:
+        return self._run_id
+
+    async def information(
+        self, sections: frozenset[str], client: Client
+    ) -> Mapping[str, Mapping[str, object]]:
+        return self.facts.information()
+
+    def reset_statistics(self) -> None:
+        self.calls.reset()
+        self._counters.reset()
+        self.sampler.reset()
+
+    async def wait(self, client: Client, seconds: float | None) -> None:
+        await self.clients.wait(client, seconds)
+
+    # Saving
+
+    async def save(self) -> None:
+        """Commit and sync. On a thread, so that others are served meanwhile."""
+        failure = self._engine.commit()
+        if failure is not None:
+            raise failure
+        await self._loop.run_in_executor(None, self._engine.sync)
+        self._last_save = int(time.time())
+
+    def save_in_background(self) -> None:
+        task = self._loop.create_task(self.save())
+        self._saving.add(task)
+        task.add_done_callback(self._saved)
+
+    def _saved(self, task: asyncio.Task[None]) -> None:
+        self._saving.discard(task)
+        self.save_failed = not task.cancelled() and task.exception() is not None
+        if self.save_failed:
+            log.error("saving in the background failed: %s", task.exception())
+
+    def last_save(self) -> int:
+        return self._last_save
+
+    def has_log(self) -> bool:
+        return self._settings.wc_engine == "rocksdb"
+
+    # The rest
+
+    def allows_debugging(self, client: Client) -> bool:
+        allowed = self._settings.enable_debug_command
+        return allowed == "yes" or (allowed == "local" and is_local(client))
+
+    def shut_down(self) -> None:
+        self._stop()
+
+    async def run(self, context: Context, words: list[bytes]) -> Any:
+        return await self.execution.run(context, words)
+
+
+def is_local(client: Client) -> bool:
+    """Whether a client is on this machine."""
+    host = client.address.rpartition(":")[0]
+    return client.by_socket_file or host.startswith("127.") or host == "[::1]"

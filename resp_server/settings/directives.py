@@ -1,0 +1,389 @@
+"""Every directive of the configuration, once: name, type, default, when it may change, and what it
+does.
+
+Reading redis.conf and the command line, CONFIG GET, SET and REWRITE, error messages with file and
+line, and redis.conf.example derive from this table. Values are what their kind makes of the words
+after the name: a number of bytes for `64mb`, True for `yes`. Knows nothing of who uses them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any
+
+from resp_server.settings.kinds import (
+    ADDRESSES,
+    EVENTS,
+    OCTAL,
+    OUTPUT_LIMITS,
+    PATH,
+    PERCENTILES,
+    SWITCH,
+    TEXT,
+    TLS_PROTOCOLS,
+    Kind,
+    OutputLimit,
+    OutputLimits,
+    choice,
+    integer,
+    size,
+)
+from storage.model import MAX_TTL_SECONDS, MAX_VERSIONS_LIMIT
+
+
+class Change(Enum):
+    """Whether CONFIG SET takes a directive."""
+
+    LIVE = "at any time"
+    AT_START = "only in redis.conf and on the command line"
+    PROTECTED = "only where enable-protected-configs says so, and it never does"
+
+
+LIVE, AT_START, PROTECTED = Change.LIVE, Change.AT_START, Change.PROTECTED
+
+_NETWORK, _TLS, _GENERAL, _SECURITY = "network", "tls", "general", "security"
+_OBSERVING, _EVENTS = "slow log and latency", "notifications"
+_DATA, _WIDE = "data on disk", "wide columns"
+_MEGABYTE = 1024 * 1024
+_MOST_INTEGER = 2**31 - 1
+_MOST_UNSIGNED = 2**32 - 1
+_MOST_MEMORY = 2**62
+"""For sizes that are handed to RocksDB."""
+
+
+_OUTPUT_LIMITS = OutputLimits(
+    normal=OutputLimit(0, 0, 0),
+    replica=OutputLimit(256 * _MEGABYTE, 64 * _MEGABYTE, 60),
+    pubsub=OutputLimit(32 * _MEGABYTE, 8 * _MEGABYTE, 60),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One line of the table, for those who go through it."""
+
+    name: str
+    attribute: str
+    section: str
+    kind: Kind
+    default: Any
+    change: Change
+    text: str
+    sensitive: bool
+    """Whether its value is a secret: not in the slow log, not shown to monitors."""
+    volatile: bool
+    """Whether it names what may change behind it, so that setting it anew is a change."""
+
+
+def _directive(
+    section: str,
+    default: Any,
+    kind: Kind,
+    change: Change,
+    text: str,
+    *,
+    sensitive: bool = False,
+    volatile: bool = False,
+) -> Any:
+    """A field that carries its directive; its name has `_` where the directive has `-`."""
+    marks = {"sensitive": sensitive, "volatile": volatile}
+    metadata = {"section": section, "kind": kind, "change": change, "text": text, **marks}
+    return field(default=default, metadata=metadata)
+
+
+@dataclass(slots=True)
+class Settings:
+    """All directives with their values. Defaults are those of redis.conf.example."""
+
+    bind: tuple[str, ...] = _directive(
+        _NETWORK,
+        ("127.0.0.1",),
+        ADDRESSES,
+        LIVE,
+        "The addresses to listen on; * for all of IPv4, ::* for all of IPv6. One with - before it "
+        "may be missing on this machine.",
+    )
+    port: int = _directive(
+        _NETWORK, 6379, integer(0, 65535), LIVE, "The TCP port; 0 listens on no TCP port."
+    )
+    tcp_backlog: int = _directive(
+        _NETWORK,
+        511,
+        integer(0, _MOST_INTEGER),
+        AT_START,
+        "Connections the system may hold before they are taken.",
+    )
+    unixsocket: str = _directive(
+        _NETWORK, "", TEXT, AT_START, 'The path of a unix socket to listen on; "" for none.'
+    )
+    unixsocketperm: int = _directive(
+        _NETWORK, 0o700, OCTAL, AT_START, "The permissions of that socket."
+    )
+    protected_mode: bool = _directive(
+        _NETWORK,
+        True,
+        SWITCH,
+        LIVE,
+        "Whether clients of other machines are refused while the default user has no password.",
+    )
+    timeout: int = _directive(
+        _NETWORK,
+        0,
+        integer(0, _MOST_INTEGER),
+        LIVE,
+        "Seconds after which an idle client is disconnected; 0: never.",
+    )
+    tcp_keepalive: int = _directive(
+        _NETWORK,
+        300,
+        integer(0, _MOST_INTEGER),
+        LIVE,
+        "Seconds of silence after which the system asks whether a client is still there; 0: never.",
+    )
+    maxclients: int = _directive(
+        _NETWORK,
+        10_000,
+        integer(1, _MOST_UNSIGNED),
+        LIVE,
+        "Connections over this number are refused.",
+    )
+    proto_max_bulk_len: int = _directive(
+        _NETWORK, 512 * _MEGABYTE, size(_MEGABYTE), LIVE, "The longest single argument."
+    )
+    client_query_buffer_limit: int = _directive(
+        _NETWORK, 1024 * _MEGABYTE, size(_MEGABYTE), LIVE, "The longest single command."
+    )
+    client_output_buffer_limit: OutputLimits = _directive(  # noqa: RUF009 - it makes a field
+        _NETWORK,
+        _OUTPUT_LIMITS,
+        OUTPUT_LIMITS,
+        LIVE,
+        "How much may wait for a client that does not read, by class of clients (normal, replica, "
+        "pubsub): it is disconnected at the first size at once, or when it is over the second for "
+        "so many seconds. 0 switches a limit off.",
+    )
+    tls_port: int = _directive(
+        _TLS, 0, integer(0, 65535), LIVE, "The TCP port for TLS; 0 listens on none."
+    )
+    tls_cert_file: str = _directive(
+        _TLS, "", TEXT, LIVE, "The server's certificate, and its chain, in PEM.", volatile=True
+    )
+    tls_key_file: str = _directive(
+        _TLS, "", TEXT, LIVE, "The key of that certificate.", volatile=True
+    )
+    tls_key_file_pass: str = _directive(
+        _TLS, "", TEXT, LIVE, 'The password of that key; "" for none.', sensitive=True
+    )
+    tls_ca_cert_file: str = _directive(
+        _TLS, "", TEXT, LIVE, "Authorities that clients' certificates are from.", volatile=True
+    )
+    tls_ca_cert_dir: str = _directive(
+        _TLS, "", TEXT, LIVE, "The same, as a directory of OpenSSL's.", volatile=True
+    )
+    tls_auth_clients: str = _directive(
+        _TLS,
+        "yes",
+        choice("no", "yes", "optional"),
+        LIVE,
+        "Whether clients must, may or need not show a certificate.",
+    )
+    tls_protocols: str = _directive(
+        _TLS,
+        "",
+        TLS_PROTOCOLS,
+        LIVE,
+        'The versions of TLS in one pair of quotes, as in "TLSv1.2 TLSv1.3"; "" for those two.',
+    )
+    tls_ciphers: str = _directive(
+        _TLS, "", TEXT, LIVE, "Ciphers up to TLS 1.2, in OpenSSL's notation."
+    )
+    tls_prefer_server_ciphers: bool = _directive(
+        _TLS, False, SWITCH, LIVE, "Whether the server's order of ciphers goes before the client's."
+    )
+    databases: int = _directive(
+        _GENERAL,
+        16,
+        integer(1, _MOST_INTEGER),
+        AT_START,
+        "SELECT takes 0 to one less. Datasets are in all.",
+    )
+    loglevel: str = _directive(
+        _GENERAL,
+        "notice",
+        choice("debug", "verbose", "notice", "warning"),
+        LIVE,
+        "How much is logged.",
+    )
+    logfile: str = _directive(
+        _GENERAL, "", TEXT, AT_START, 'The file to log to; "" logs to the standard output.'
+    )
+    pidfile: str = _directive(
+        _GENERAL,
+        "",
+        TEXT,
+        AT_START,
+        'A file that holds the number of the process while it runs; "" for none.',
+    )
+    supervised: str = _directive(
+        _GENERAL,
+        "no",
+        choice("systemd", "auto", "no"),
+        AT_START,
+        "Whether systemd is told when the server is ready; auto asks the environment.",
+    )
+    requirepass: str = _directive(
+        _SECURITY, "", TEXT, LIVE, 'The password of the default user; "" for none.', sensitive=True
+    )
+    aclfile: str = _directive(
+        _SECURITY,
+        "",
+        TEXT,
+        AT_START,
+        'A file of users, which ACL LOAD and ACL SAVE read and write; "" for none.',
+    )
+    acllog_max_len: int = _directive(
+        _SECURITY, 128, integer(0), LIVE, "How many refusals ACL LOG remembers."
+    )
+    acl_pubsub_default: str = _directive(
+        _SECURITY,
+        "resetchannels",
+        choice("allchannels", "resetchannels"),
+        LIVE,
+        "The channels a new user may use: all, or none.",
+    )
+    enable_debug_command: str = _directive(
+        _SECURITY,
+        "no",
+        choice("no", "yes", "local"),
+        AT_START,
+        "Who may use DEBUG: nobody, anybody, or clients of this machine.",
+    )
+    slowlog_log_slower_than: int = _directive(
+        _OBSERVING,
+        10_000,
+        integer(-1),
+        LIVE,
+        "Microseconds over which a command goes to the slow log; 0 logs all, -1 none.",
+    )
+    slowlog_max_len: int = _directive(
+        _OBSERVING, 128, integer(0), LIVE, "How many commands the slow log remembers."
+    )
+    latency_monitor_threshold: int = _directive(
+        _OBSERVING,
+        0,
+        integer(0),
+        LIVE,
+        "Milliseconds from which on LATENCY remembers an event; 0 remembers none.",
+    )
+    latency_tracking: bool = _directive(
+        _OBSERVING,
+        True,
+        SWITCH,
+        LIVE,
+        "Whether latencies are counted by command, for INFO latencystats and LATENCY HISTOGRAM.",
+    )
+    latency_tracking_info_percentiles: tuple[float, ...] = _directive(
+        _OBSERVING, (50.0, 99.0, 99.9), PERCENTILES, LIVE, "Which percentiles INFO tells of them."
+    )
+    notify_keyspace_events: int = _directive(
+        _EVENTS,
+        0,
+        EVENTS,
+        LIVE,
+        "Which changes are published: K and E choose the channels, w the writes to datasets, A all "
+        'of Redis\'s classes of events and w; "" publishes none.',
+    )
+    dir: str = _directive(
+        _DATA,
+        "./data",
+        PATH,
+        PROTECTED,
+        "The directory of the data. It is created if need be.",
+    )
+    wc_engine: str = _directive(
+        _DATA,
+        "rocksdb",
+        choice("rocksdb", "memory"),
+        AT_START,
+        "Where data lives: on disk, or in memory and gone with the process.",
+    )
+    appendfsync: str = _directive(
+        _DATA,
+        "everysec",
+        choice("everysec", "always", "no"),
+        LIVE,
+        "When the log goes from the system to the disk. Every write is in the system's hands "
+        "before it is answered; a power cut may lose what was not on the disk.",
+    )
+    rocksdb_block_cache_size: int = _directive(
+        _DATA,
+        64 * _MEGABYTE,
+        size(_MEGABYTE, _MOST_MEMORY),
+        AT_START,
+        "Memory for blocks read from disk.",
+    )
+    rocksdb_write_buffer_size: int = _directive(
+        _DATA,
+        16 * _MEGABYTE,
+        size(_MEGABYTE, _MOST_MEMORY),
+        AT_START,
+        "Memory in which a dataset's writes gather before they go to a file; up to four of these "
+        "while files are written. Writes are refused when the disk has less free than two of them "
+        "and 64mb.",
+    )
+    wc_auto_create: bool = _directive(
+        _WIDE, True, SWITCH, LIVE, "Whether a write creates the dataset it names."
+    )
+    wc_default_maxversions: int = _directive(
+        _WIDE,
+        0,
+        integer(0, MAX_VERSIONS_LIMIT),
+        LIVE,
+        "Cells a column keeps, in datasets created without MAXVERSIONS; 0 keeps all.",
+    )
+    wc_default_ttl: int = _directive(
+        _WIDE,
+        0,
+        integer(0, MAX_TTL_SECONDS),
+        LIVE,
+        "Seconds from its timestamp that a cell lives, in datasets created without TTL; 0: ever.",
+    )
+    wc_page_columns: int = _directive(
+        _WIDE, 100, integer(1, _MOST_INTEGER), LIVE, "Columns a page, where COUNT is not given."
+    )
+    wc_page_rows: int = _directive(
+        _WIDE,
+        10,
+        integer(1, _MOST_INTEGER),
+        LIVE,
+        "Rows a page of WCSCAN, where LIMIT is not given.",
+    )
+    wc_page_cells: int = _directive(
+        _WIDE, 10_000, integer(1, _MOST_INTEGER), LIVE, "The most cells in one reply."
+    )
+    wc_page_bytes: int = _directive(
+        _WIDE,
+        8 * _MEGABYTE,
+        size(1, _MOST_MEMORY),
+        LIVE,
+        "The most bytes in one reply, but for its first cell.",
+    )
+    wc_page_scan: int = _directive(
+        _WIDE, 50_000, integer(1, _MOST_INTEGER), LIVE, "The most cells examined for one reply."
+    )
+    user: tuple[tuple[str, ...], ...] = ()
+    """The words after each `user` of redis.conf, in order, unread. No directive like the others:
+    there may be several, and CONFIG knows nothing of them."""
+
+
+DIRECTIVES: dict[str, Directive] = {
+    item.name.replace("_", "-"): Directive(
+        name=item.name.replace("_", "-"),
+        attribute=item.name,
+        default=item.default,
+        **item.metadata,
+    )
+    for item in fields(Settings)
+    if item.metadata
+}

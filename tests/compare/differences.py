@@ -1,0 +1,114 @@
+"""Where Colonnade answers otherwise than redis-server 7.0 on purpose: each with its reason.
+
+A difference names the conversation and the step by its text, and what Colonnade says there, as a
+pattern for the whole of `str(reply)` (several replies are joined by a space). The comparison fails
+for a difference that is not listed, and for a listed one that is none any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.compare.wire import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    conversation: str
+    step: str
+    ours: str
+    """A regular expression for what Colonnade says."""
+    reason: str
+
+    def allows(self, replies: Sequence[Reply]) -> bool:
+        return re.fullmatch(self.ours, shown(replies), re.DOTALL) is not None
+
+
+def shown(replies: Sequence[Reply]) -> str:
+    return " ".join(str(reply) for reply in replies)
+
+
+def _listed(conversation: str, reason: str, steps: dict[str, str]) -> list[Difference]:
+    return [Difference(conversation, step, ours, reason) for step, ours in steps.items()]
+
+
+_HELLO = (
+    "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO"
+    " <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP"
+    " protocol version at the same time"
+)
+_UNTRACKED = r"-ERR client side caching \(CLIENT TRACKING\) is not supported by this server"
+_DRAWING = r"[$=]['\"](txt:)?.*Colonnade ver\. .*"
+
+DIFFERENCES: list[Difference] = [
+    *_listed(
+        "hello alone before login",
+        "the text of Redis 7.2, which names the protocol among HELLO's words",
+        dict.fromkeys(("HELLO", "HELLO 2", "HELLO 3", "HELLO 3 SETNAME fox"), re.escape(_HELLO)),
+    ),
+    *_listed(
+        "a default user that is off",
+        "the text of Redis 7.2, which names the protocol among HELLO's words",
+        {"HELLO 3": re.escape(_HELLO)},
+    ),
+    *_listed(
+        r"hostile *1\r\n+PING\r\n",
+        "the parser, which is hiredis, takes an argument sent as a status as its text",
+        {r"b'*1\r\n+PING\r\n'": r"\+PONG \$'fence'"},
+    ),
+    *_listed(
+        r"hostile *01\r\n$4\r\nPING\r\n",
+        "the parser, which is hiredis, reads a number with a leading zero",
+        {r"b'*01\r\n$4\r\nPING\r\n'": r"\+PONG \$'fence'"},
+    ),
+    *_listed(
+        "client tracking when it is off",
+        "client side caching is not there, and says so before it looks at the options",
+        dict.fromkeys(
+            (
+                "CLIENT TRACKING ON FOO",
+                "CLIENT TRACKING ON OPTIN OPTOUT",
+                "CLIENT TRACKING ON PREFIX a",
+                "CLIENT TRACKING ON REDIRECT x",
+                "CLIENT TRACKING ON REDIRECT 99999999",
+            ),
+            _UNTRACKED,
+        ),
+    ),
+    *_listed(
+        "client tracking", "client side caching is not there", {"CLIENT TRACKING ON": _UNTRACKED}
+    ),
+    *_listed(
+        "lolwut",
+        "a drawing of our own, with our own name below it",
+        dict.fromkeys(
+            ("LOLWUT", "lolwut version 9", "LOLWUT VERSION", "LOLWUT VERSION 9 x", "LOLWUT foo"),
+            _DRAWING,
+        ),
+    ),
+    *_listed(
+        "config get of defaults",
+        "data is always on disk",
+        {"CONFIG GET appendonly": r"[*%]\[\$'appendonly', \$'yes'\]"},
+    ),
+    *_listed(
+        "config get of defaults",
+        "only loopback is listened on where redis.conf says nothing",
+        {"CONFIG GET bind": r"[*%]\[\$'bind', \$'127\.0\.0\.1'\]"},
+    ),
+    *_listed(
+        "config get of defaults",
+        "a unix socket is the owner's alone where redis.conf says nothing",
+        {"CONFIG GET unixsocketperm": r"[*%]\[\$'unixsocketperm', \$'700'\]"},
+    ),
+]
+
+
+def of(conversation: str) -> list[Difference]:
+    return [each for each in DIFFERENCES if each.conversation == conversation]
+
+
+def find(conversation: str, step: str) -> Difference | None:
+    return next((each for each in of(conversation) if each.step == step), None)
