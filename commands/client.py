@@ -79,12 +79,17 @@ class Client:
         listens = self.protocol == 2 and self.subscriptions.count > 0
         quiet = self.silent or self.skips or self.skips_next
         self.conditions = (
-            (0 if self.authenticated else Condition.LOGIN)
+            (0 if self.is_admitted else Condition.LOGIN)
             | (0 if self.user.unrestricted else Condition.LIMITED)
             | (0 if self.transaction is None else Condition.TRANSACTION)
             | (Condition.SUBSCRIBED if listens else 0)
             | (Condition.QUIET if quiet else 0)
         )
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether it need not log in any more."""
+        return self.authenticated or self.user.open_to_all
 
     def log_in(self, user: User) -> None:
         self.user, self.authenticated = user, True
@@ -99,7 +104,7 @@ class Client:
     def reset(self, default_user: User) -> None:
         """As RESET does: a fresh connection's state, apart from who it is."""
         self.user = default_user
-        self.authenticated = default_user.enabled and default_user.without_password
+        self.authenticated = default_user.open_to_all
         self.protocol = 2
         self.database = 0
         self.name = b""

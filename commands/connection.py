@@ -79,12 +79,12 @@ async def hello(context: Context, words: list[bytes]) -> Reply:
     while arguments.left:
         option = arguments.take()
         if option.upper() == b"AUTH" and arguments.left >= 2:
-            _log_in(context, arguments.take(), arguments.take())
+            _log_in(context, words[0], arguments.take(), arguments.take())
         elif option.upper() == b"SETNAME" and arguments.left >= 1:
             client.name = checked_name(arguments.take())
         else:
             raise HelloSyntax(option)
-    if not client.authenticated:
+    if not client.is_admitted:
         raise AuthenticationRequiredForHello
     client.protocol = protocol
     client.update_conditions()
@@ -126,17 +126,17 @@ async def auth(context: Context, words: list[bytes]) -> Reply:
     if len(words) == 2 and context.server.users.default.without_password:
         raise NoPasswordSet
     user = words[1] if len(words) == 3 else _DEFAULT_USER
-    _log_in(context, user, words[-1])
+    _log_in(context, words[0], user, words[-1])
     return OK
 
 
-def _log_in(context: Context, name: bytes, password: bytes) -> None:
+def _log_in(context: Context, by: bytes, name: bytes, password: bytes) -> None:
     """WrongPassword unless there is such a user, who is enabled and has this password."""
     users, client = context.server.users, context.client
     user = users.authenticate(name, password)
     if user is None:
         users.denials.add(
-            Denial("auth", b"AUTH"),
+            Denial("auth", by),
             user=name,
             in_transaction=client.transaction is not None,
             client=context.server.clients.describe(client),

@@ -86,13 +86,20 @@ class Clients(Protocol):
 class Server(Protocol):
     """What handlers may ask of the server. It owns these; handlers read them or call them."""
 
-    users: Users
-    broker: Broker
-    calls: CallStatistics
-    slow_log: SlowLog
-    latency: LatencyMonitor
-    configuration: Configuration
-    clients: Clients
+    @property
+    def users(self) -> Users: ...
+    @property
+    def broker(self) -> Broker: ...
+    @property
+    def calls(self) -> CallStatistics: ...
+    @property
+    def slow_log(self) -> SlowLog: ...
+    @property
+    def latency(self) -> LatencyMonitor: ...
+    @property
+    def configuration(self) -> Configuration: ...
+    @property
+    def clients(self) -> Clients: ...
 
     def version(self) -> str: ...
 

@@ -12,7 +12,12 @@ from commands.table import TABLE
 _HEADLINES = {
     "widecolumn": "Wide columns",
     "connection": "Connection",
+    "transactions": "Transactions",
+    "pubsub": "Publish and subscribe",
     "server": "Server",
+    "generic": "Keyspace and waiting",
+    "cluster": "Cluster",
+    "scripting": "Scripting",
 }
 
 _PREFACE = """\

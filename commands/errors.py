@@ -19,6 +19,7 @@ class CommandError(Exception):
 class WrongArity(CommandError):
     def __init__(self, name: str) -> None:
         super().__init__(f"wrong number of arguments for '{name}' command")
+        self.command_name = name
 
 
 class SyntaxProblem(CommandError):

@@ -23,5 +23,5 @@ def help_text(name: str, subcommands: Mapping[str, str]) -> list[Status]:
     lines = [f"{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"]
     for syntax, summary in subcommands.items():
         lines += [syntax, f"    {summary}"]
-    lines += ["HELP", "    Print this help."]
+    lines += ["HELP", "    Prints this help."]
     return [Status(line.encode()) for line in lines]

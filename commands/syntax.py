@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 _WORDS = re.compile(r"[\[\]()|]|[^\s\[\]()|]+")
 _INTEGERS = {
-    "n", "count", "rows", "seconds", "ms", "unix-s", "unix-ms", "increment", "protover", "index",
+    "n", "bits", "count", "rows", "seconds", "ms", "unix-s", "unix-ms", "increment", "protover",
+    "index",
 }  # fmt: skip
 
 

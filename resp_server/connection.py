@@ -25,6 +25,9 @@ from resp_server.clients import ClientRegistry
 from resp_server.execution import Execution, Postponed
 from resp_server.flow import Gate, Reason
 from resp_server.handover import Suspended
+from resp_server.idle import idle_clients
+from resp_server.keep_alive import keep_alive
+from resp_server.output_limit import OutputWatch, limit_of
 from resp_server.parser import CommandParser
 from resp_server.reply import ENCODERS, encode_error
 from resp_server.settings import Settings
@@ -95,6 +98,7 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._ended = False
         """The client will send no more."""
+        self._output = OutputWatch()
         self._bytes_in = 0
         """Bytes that came since they were last counted."""
 
@@ -120,10 +124,13 @@ class Connection(asyncio.Protocol):
             _readable_address(local if by_socket_file else peer),
             _readable_address(local),
             user,
-            authenticated=user.enabled and user.without_password,
+            authenticated=user.open_to_all,
             by_socket_file=by_socket_file,
             descriptor=_descriptor(transport),
         )
+        connected = transport.get_extra_info("socket")
+        if connected is not None and not by_socket_file:
+            keep_alive(connected, host.settings.tcp_keepalive)
         self._context = Context(host.engine, self.client, host.command_settings, host.server)
         host.clients.add(self)
 
@@ -339,6 +346,7 @@ class Connection(asyncio.Protocol):
             sent = replies[0] if len(replies) == 1 else b"".join(replies)
             self._transport.write(sent)
             self._host.count_sent(len(sent))
+            self._check_output(time.monotonic())
         if self.client.closing:
             self._transport.close()
         elif self._gate.holds(Reason.STALL):
@@ -357,8 +365,24 @@ class Connection(asyncio.Protocol):
     def subscriptions(self) -> Subscriptions:
         return self.client.subscriptions
 
-    def end_if_overdue(self, now: float) -> None:
-        """Cut it off if it was idle for too long."""
+    def check_overdue(self, now: float) -> None:
+        """Cut it off if it has been silent, or has left too much unread, for too long."""
+        if idle_clients([self.client], self._host.settings.timeout, now):
+            log.info("closing a connection that was idle: %s", self.client.address)
+            self._transport.abort()
+        self._check_output(now)
+
+    def _check_output(self, now: float) -> None:
+        waiting = self._transport.get_write_buffer_size()
+        limit = limit_of(self.client, self._host.settings.client_output_buffer_limit)
+        if self._output.exceeded(limit, waiting, now) and not self._transport.is_closing():
+            log.warning(
+                "closing the connection of %s, which leaves %d bytes unread",
+                self.client.address,
+                waiting,
+            )
+            self._gate.hold(Reason.CLOSING)
+            self._transport.abort()
 
     def may_hear_of(self, dataset: bytes) -> bool:
         user = self.client.user

@@ -21,6 +21,7 @@ from commands.errors import (
     NoPermission,
     NotInTransaction,
     OnlySubscribing,
+    WrongArity,
 )
 from commands.observing.calls import CallStatistics
 from commands.observing.latency import LatencyMonitor
@@ -65,12 +66,7 @@ class Execution:
 
     def update(self) -> None:
         """After a change of the limits of the slow log or the latency monitor."""
-        limits = [float("inf")]
-        if self._slow_log.slower_than_us >= 0:
-            limits.append(self._slow_log.slower_than_us / 1e6)
-        if self._latency.threshold_ms > 0:
-            limits.append(self._latency.threshold_ms / 1e3)
-        self.slow_seconds = min(limits)
+        self.slow_seconds = min(self._slow_log.limit_seconds, self._latency.limit_seconds)
 
     # Before
 
@@ -111,7 +107,7 @@ class Execution:
     def note(self, context: Context, command: Command, words: list[bytes], seconds: float) -> None:
         """A command has run, well or not, and took so long."""
         self._calls.record(command.name, seconds)
-        if seconds > self.slow_seconds:
+        if seconds >= self.slow_seconds:
             self._note_slow(context, command, words, seconds)
         if self._clients.watchful:
             self._clients.show(context.client, command, words)
@@ -136,6 +132,8 @@ class Execution:
             calls = self._calls.of(command.name)
             calls.failed += ran
             calls.rejected += not ran
+        elif isinstance(error, WrongArity):
+            self._calls.of(error.command_name).rejected += 1
         return Failure(error.code, str(error))
 
     # For EXEC

@@ -11,12 +11,15 @@ from collections.abc import Iterable
 from commands.client import Client
 
 
+def is_idle(client: Client, timeout_seconds: int, now: float) -> bool:
+    """Whether it is to be disconnected; never for a timeout of 0. `now` is of the clock of
+    last_active."""
+    silence = now - client.last_active
+    return 0 < timeout_seconds < silence and not _waits(client)
+
+
 def idle_clients(clients: Iterable[Client], timeout_seconds: int, now: float) -> list[Client]:
-    """Those to disconnect; none for a timeout of 0. `now` is of the clock of last_active."""
-    if not timeout_seconds:
-        return []
-    last = now - timeout_seconds
-    return [client for client in clients if client.last_active < last and not _waits(client)]
+    return [client for client in clients if is_idle(client, timeout_seconds, now)]
 
 
 def _waits(client: Client) -> bool:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 
 from commands.context import CommandSettings
+from resp_server.descriptors import allow_clients
 from resp_server.listening import Listeners
 from resp_server.services import Services
-from resp_server.settings import DIRECTIVES, BadSetting, Settings
-from resp_server.tls import BadTls
+from resp_server.settings import DIRECTIVES, Settings
 from storage.embedded.engine import EmbeddedEngine
 from storage.model import DatasetSettings, PageLimits
 
@@ -45,8 +45,9 @@ class Live:
 
     def apply(self, names: frozenset[str]) -> None:
         """These directives have new values. BadSetting: one cannot be used, and none is."""
-        if any(name.startswith("tls-") for name in names):
-            self._reload_tls(names)
+        if "maxclients" in names:
+            allow_clients(self._settings.maxclients)
+        self._listeners.changed(names)
         settings, services = self._settings, self._services
         if "requirepass" in names:
             services.users.set_default_password(_encoded(settings.requirepass))
@@ -61,13 +62,6 @@ class Live:
         self._engine.durable_commits = settings.appendfsync == "always"
         logging.getLogger().setLevel(LOG_LEVELS[settings.loglevel])
         self._apply_to_commands()
-
-    def _reload_tls(self, names: frozenset[str]) -> None:
-        try:
-            self._listeners.reload_tls()
-        except BadTls as error:
-            changed = sorted(name for name in names if name.startswith("tls-"))
-            raise BadSetting(f"'{changed[0]}': {error}") from None
 
     def _apply_to_commands(self) -> None:
         settings, commands = self._settings, self._command_settings

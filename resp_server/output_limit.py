@@ -11,9 +11,10 @@ from resp_server.settings import OutputLimit, OutputLimits
 
 
 def limit_of(client: Client, limits: OutputLimits) -> OutputLimit:
-    """The limit of its class: those who listen to channels are `pubsub`, all others, also those
-    who monitor, are `normal`, as in Redis."""
-    return limits.pubsub if client.subscriptions.count else limits.normal
+    """The limit of its class. Whoever is sent what it did not ask for, piece by piece, is `pubsub`:
+    listeners, and other than in Redis also those who monitor; all others are `normal`."""
+    is_told = client.subscriptions.count > 0 or client.monitoring
+    return limits.pubsub if is_told else limits.normal
 
 
 class OutputWatch:

@@ -16,19 +16,23 @@ from pathlib import Path
 import commands.families  # noqa: F401 - fills the command table
 from commands.access.users import Users
 from commands.context import CommandSettings
-from commands.errors import CommandError
+from commands.errors import CommandError, ProtectedModeDenial
+from commands.observing.latency import COMMIT, SYNC
 from commands.table import TABLE
 from resp_server.connection import Connection
 from resp_server.counters import SAMPLE_SECONDS, Counters
+from resp_server.descriptors import allow_clients
 from resp_server.listening import Listeners
 from resp_server.live import ALL_NAMES, Live
 from resp_server.parser import CommandParser
+from resp_server.protected import refuses
 from resp_server.reply import encode_error
 from resp_server.services import Services
 from resp_server.settings import BadSetting, Settings
+from resp_server.supervision import announced
 from resp_server.tick import Tick
 from storage.embedded.engine import EmbeddedEngine
-from storage.errors import StorageError
+from storage.errors import StorageError, StoreFailure
 from storage.opening import open_engine, open_memory_engine
 from storage.rocks.options import RocksSettings
 
@@ -36,8 +40,6 @@ log = logging.getLogger(__name__)
 
 SYNC_INTERVAL_SECONDS = 1.0
 STOP_PATIENCE_SECONDS = 10.0
-DESCRIPTORS_BESIDE_CLIENTS = 4096
-"""Files RocksDB may hold open, and some to spare."""
 
 
 class Server:
@@ -63,7 +65,8 @@ class Server:
             for number in (signal.SIGTERM, signal.SIGINT):
                 self.loop.add_signal_handler(number, self.stop)
         try:
-            await self._stop.wait()
+            with announced(self._settings.pidfile, self._settings.supervised):
+                await self._stop.wait()
         finally:
             await self.shut_down()
 
@@ -73,7 +76,7 @@ class Server:
 
     async def start(self) -> None:
         """CannotOpen, CannotListen or BadSetting when it cannot begin; nothing is left open."""
-        _raise_descriptor_limit(self._settings.maxclients)
+        allow_clients(self._settings.maxclients)
         users = _users(self._settings)
         self.engine = _open_engine(self._settings)
         try:
@@ -91,7 +94,7 @@ class Server:
     def _put_together(self, users: Users) -> None:
         """Everything that lives as long as the engine."""
         settings = self._settings
-        self.tick = Tick(self.loop, self.engine)
+        self.tick = Tick(self.loop, self.engine, self._note_commit)
         self.server = Services(
             settings, self.engine, self.loop, self.stop, users, self._counters, self._file
         )
@@ -141,10 +144,23 @@ class Server:
         while True:
             await asyncio.sleep(SYNC_INTERVAL_SECONDS)
             if self._settings.appendfsync == "everysec" and self.engine.unsynced:
-                try:
-                    await self.loop.run_in_executor(None, self.engine.sync)
-                except StorageError as error:
-                    log.error("the log could not be brought to the disk: %s", error)
+                await self._sync()
+
+    async def _sync(self) -> None:
+        started = time.perf_counter()
+        try:
+            await self.loop.run_in_executor(None, self.engine.sync)
+        except StorageError as error:
+            log.error("the log could not be brought to the disk: %s", error)
+        self._note_latency(SYNC, time.perf_counter() - started)
+
+    def _note_commit(self, seconds: float, failure: StoreFailure | None) -> None:
+        self._counters.last_commit_failed = failure is not None
+        self._note_latency(COMMIT, seconds)
+
+    def _note_latency(self, event: str, seconds: float) -> None:
+        if seconds >= self.server.latency.limit_seconds:
+            self.server.latency.add(event, int(seconds * 1000), int(time.time()))
 
     async def _keep_house(self) -> None:
         """Sample rates, and send away who was idle too long or leaves too much unread."""
@@ -153,7 +169,7 @@ class Server:
             now = time.monotonic()
             self.server.sampler.sample(now)
             for connection in self._connections():
-                connection.end_if_overdue(now)
+                connection.check_overdue(now)
 
     # For connections
 
@@ -166,6 +182,11 @@ class Server:
         if len(self.clients) >= self._settings.maxclients:
             self._counters.connections_rejected += 1
             return encode_error("ERR", "max number of clients reached")
+        protected_mode = self._settings.protected_mode
+        if refuses(peer, self.server.users.default, protected_mode=protected_mode):
+            self._counters.connections_rejected += 1
+            denial = ProtectedModeDenial()
+            return encode_error(denial.code, str(denial))
         return None
 
     @property
@@ -212,18 +233,3 @@ def _open_engine(settings: Settings) -> EmbeddedEngine:
         return open_memory_engine()
     sizes = RocksSettings(settings.rocksdb_block_cache_size, settings.rocksdb_write_buffer_size)
     return open_engine(Path(settings.dir), sizes, durable_commits=settings.appendfsync == "always")
-
-
-def _raise_descriptor_limit(clients: int) -> None:
-    """Every client and every file of RocksDB takes a descriptor; take what the system allows."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = clients + DESCRIPTORS_BESIDE_CLIENTS
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        granted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
-        if granted < wanted:
-            log.warning("%d open files allowed, %d wanted for maxclients", granted, wanted)

@@ -18,13 +18,15 @@ from commands.client import Client
 from commands.context import Context
 from commands.observing.calls import CallStatistics
 from commands.observing.latency import LatencyMonitor
+from commands.observing.memory import MemoryFigures
 from commands.observing.slow_log import SlowLog
 from commands.publishing.broker import Broker
+from resp_server import process
 from resp_server.clients import ClientRegistry
 from resp_server.configuration import Configuration
 from resp_server.counters import Counters, Sampler
 from resp_server.execution import Execution
-from resp_server.information import Information
+from resp_server.information import Information, Sources
 from resp_server.settings import Settings
 from resp_server.version import REDIS_VERSION, VERSION
 from storage.engine import Engine
@@ -62,13 +64,26 @@ class Services:
             settings, file, lambda: [user.line() for user in users.all()]
         )
         self.sampler = Sampler(counters, time.monotonic())
-        self.facts = Information(settings, counters, engine, self.clients.__len__)
+        self._run_id = os.urandom(20).hex()
+        self.facts = Information(
+            Sources(
+                settings,
+                counters,
+                self.sampler,
+                engine,
+                self.calls,
+                self.broker,
+                self.clients,
+                saving=self,
+                run_id=self._run_id,
+                config_file="" if file is None else str(file.absolute()),
+            )
+        )
         self.save_failed = False
         """Whether the last save in the background failed."""
         self._last_save = int(time.time())
         self._saving: set[asyncio.Task[None]] = set()
         self._stop = stop
-        self._run_id = os.urandom(20).hex()
 
     def version(self) -> str:
         return VERSION
@@ -82,7 +97,13 @@ class Services:
     async def information(
         self, sections: frozenset[str], client: Client
     ) -> Mapping[str, Mapping[str, object]]:
-        return self.facts.information()
+        return await self.facts.sections(sections, client)
+
+    async def memory(self) -> MemoryFigures:
+        return await self.facts.memory()
+
+    def release_memory(self) -> None:
+        process.release_memory()
 
     def reset_statistics(self) -> None:
         self.calls.reset()

@@ -8,6 +8,8 @@ what it needs of a connection is in Replying.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from typing import Protocol
 
 from storage.engine import Engine
@@ -40,8 +42,15 @@ class Replying(Protocol):
 class Tick:
     """Gathers the connections that have replies, and ends the tick once per turn of the loop."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, engine: Engine) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        engine: Engine,
+        on_commit: Callable[[float, StoreFailure | None], None] = lambda _seconds, _failure: None,
+    ) -> None:
+        """`on_commit` is told how many seconds each commit took, and whether it failed."""
         self._loop = loop
+        self._on_commit = on_commit
         self._engine = engine
         self._replying: dict[Replying, None] = {}
         self._scheduled = False
@@ -56,8 +65,9 @@ class Tick:
 
     def end(self) -> None:
         """Commit and send. While the store is stalled, those whose writes wait go on waiting."""
+        started = time.perf_counter()
         try:
-            self._engine.commit()
+            failure = self._engine.commit()
         except StoreStalled:
             self._scheduled = True
             self._loop.call_later(STALL_RETRY_SECONDS, self.end)
@@ -67,6 +77,7 @@ class Tick:
             for connection in self._replying:
                 connection.stall()
         else:
+            self._on_commit(time.perf_counter() - started, failure)
             self._scheduled = False
             ready, self._replying = list(self._replying), {}
         for connection in ready:

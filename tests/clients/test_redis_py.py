@@ -85,6 +85,34 @@ def test_tls(servers: Servers, protocol: int) -> None:
         round_trip(client)
 
 
+def test_much_over_tls(servers: Servers, protocol: int) -> None:
+    """More than a TLS record, a socket's buffer and a turn of the server hold."""
+    name, authority = new_name(), str(servers.certificates.ca)
+    value = EVERY_BYTE * 20_000
+    with (
+        redis.Redis(
+            port=servers.tls_port, ssl=True, ssl_ca_certs=authority, protocol=protocol
+        ) as client,
+        client.pipeline(transaction=False) as pipeline,
+    ):
+        pipeline.execute_command("WCPUT", name, "r", 1, "c", value)
+        for _ in range(COMMANDS_IN_PIPELINE):
+            pipeline.echo("little")
+        pipeline.execute_command("WCGET", name, "r")
+        written, *echoed, read = pipeline.execute()
+    assert written == 1
+    assert echoed == [b"little"] * COMMANDS_IN_PIPELINE
+    assert read == one_cell(1, value)
+
+
+def test_server_of_an_unknown_authority_is_not_trusted(servers: Servers) -> None:
+    with (
+        redis.Redis(port=servers.tls_port, ssl=True, retry=NO_RETRY) as client,
+        pytest.raises(redis.ConnectionError, match="certificate verify failed"),
+    ):
+        client.ping()
+
+
 def test_binary_arguments(client: redis.Redis) -> None:
     name = new_name()
     assert client.execute_command("WCPUT", name, ROW, *WRITE_ROW) == 2

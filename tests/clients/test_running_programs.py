@@ -68,9 +68,8 @@ def test_program_that_dies_passes_nothing_more(directory: Path) -> None:
 
 
 def test_program_that_hangs_is_ended(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "RUN_TIMEOUT_SECONDS", 1.0)
-    found = outcome("print('ok a', flush=True); input()")
-    assert found.messages == {"a": None}
+    monkeypatch.setattr(programs, "RUN_TIMEOUT_SECONDS", 0.2)
+    assert outcome("input()").messages == {}
 
 
 def test_toolchain_is_installed_again_when_a_source_changes(directory: Path) -> None:

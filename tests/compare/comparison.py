@@ -12,7 +12,7 @@ from itertools import zip_longest
 
 from tests.compare import differences
 from tests.compare.conversation import Answer, Conversation, run
-from tests.compare.differences import shown
+from tests.compare.differences import Difference, shown
 from tests.compare.servers import PATIENCE_SECONDS, Side
 from tests.compare.wire import SILENCE
 
@@ -54,7 +54,7 @@ def flaws(conversation: Conversation, protocol: int, one: Side, another: Side) -
         for answer in both[0]
         if SILENCE in answer.replies or (answer.replies and answer.step.is_leftover)
     ]
-    return [finding for finding, _, _ in _unequal(*both)] + unsound
+    return [finding for finding, _ in _unequal(*both)] + unsound
 
 
 def _answers(
@@ -67,29 +67,25 @@ def _answers(
 def _compared(
     conversation: Conversation, theirs: list[Answer], ours: list[Answer]
 ) -> Iterator[Finding]:
-    met: set[str] = set()
-    for finding, step, our_answer in _unequal(theirs, ours):
-        listed = differences.find(conversation.name, step)
-        met.add(step)
-        if listed is None or our_answer is None:
+    needed: set[Difference] = set()
+    for finding, answer in _unequal(theirs, ours):
+        listed = differences.find(conversation.name, finding.step, answer.replies)
+        needed |= set(listed)
+        if not listed:
             yield finding
-        elif not listed.allows(our_answer.replies):
-            yield Finding(step, finding.theirs, finding.ours, f"listed: {listed.ours}")
-    for listed in differences.of(conversation.name):
-        if listed.step not in met:
-            yield Finding(listed.step, "", "", "is listed in differences.py but differs no more")
+    for difference in differences.of(conversation.name):
+        if difference not in needed:
+            yield Finding(difference.step, "", "", f"differs no more: {difference}")
 
 
-def _unequal(
-    theirs: list[Answer], ours: list[Answer]
-) -> Iterator[tuple[Finding, str, Answer | None]]:
+def _unequal(theirs: list[Answer], ours: list[Answer]) -> Iterator[tuple[Finding, Answer]]:
     for one, other in zip_longest(theirs, ours):
-        said = one or other
+        said = other or one
         assert said is not None
         step = said.step
         expected = shown(step.compared(one.replies)) if one else NOTHING
         got = shown(step.compared(other.replies)) if other else NOTHING
-        if expected != got:
-            yield Finding(step.label, expected, got), step.label, other
+        if expected != got and (expected, got) not in (("", NOTHING), (NOTHING, "")):
+            yield Finding(step.label, expected, got), said
         if SILENCE in (*(one.replies if one else ()), *(other.replies if other else ())):
             return  # Nothing was said from here on.

@@ -245,7 +245,9 @@ class _Connections:
         if what == b"server":
             return wire.server_address.encode()
         if speaker not in self._numbers:
-            self._numbers[speaker] = wire.call("CLIENT", "ID").text
+            number = wire.call("CLIENT", "ID")
+            assert number.kind == "integer", f"{speaker} is not told its number: {number}"
+            self._numbers[speaker] = number.text
         return self._numbers[speaker]
 
     def finish(self) -> list[Answer]:

@@ -34,13 +34,26 @@ def _listed(conversation: str, reason: str, steps: dict[str, str]) -> list[Diffe
     return [Difference(conversation, step, ours, reason) for step, ours in steps.items()]
 
 
+def _anyhow(words: str) -> str:
+    """A list of just these words in any order."""
+    names = words.split()
+    each_one = "".join(rf"(?=.*'{name}')" for name in names)
+    return rf"[*~]\[{each_one}(\S+ ?){{{len(names)}}}"
+
+
 _HELLO = (
     "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO"
     " <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP"
     " protocol version at the same time"
 )
+_RULES = "rules of commands are listed as they were given, as by later versions of Redis"
 _UNTRACKED = r"-ERR client side caching \(CLIENT TRACKING\) is not supported by this server"
 _DRAWING = r"[$=]['\"](txt:)?.*Colonnade ver\. .*"
+
+_CATEGORIES = (
+    "admin bitmap blocking connection dangerous fast geo hash hyperloglog keyspace list pubsub read"
+    " scripting set slow sortedset stream string transaction widecolumn write"
+)
 
 DIFFERENCES: list[Difference] = [
     *_listed(
@@ -89,6 +102,53 @@ DIFFERENCES: list[Difference] = [
         ),
     ),
     *_listed(
+        "acl setuser: commands",
+        _RULES,
+        {
+            "ACL LIST": r".*'user fox off resetchannels \+@all -@dangerous \+config'\]",
+            "ACL GETUSER fox": r".*\$'\+@all -@dangerous \+config'.*",
+        },
+    ),
+    *_listed(
+        "acl setuser: the rest",
+        _RULES,
+        {
+            "ACL LIST": r".* resetchannels &news\.\* -@all \+@read \+@write -@dangerous'\]",
+            "ACL GETUSER fox": r".*\$'-@all \+@read \+@write -@dangerous'.*",
+        },
+    ),
+    *_listed(
+        "acl setuser of the default user",
+        _RULES,
+        {"ACL LIST": r".*resetchannels \+@all -@dangerous \+acl'\]"},
+    ),
+    *_listed(
+        "acl cat",
+        "one category more",
+        {"ACL CAT": _anyhow(_CATEGORIES)},
+    ),
+    *_listed(
+        "config set of events",
+        "one class of events more, w for those of datasets, which A stands for, too",
+        {
+            "CONFIG GET notify-keyspace-events": r".*\$'g\$lshzxetdnKEm'\]",
+            "CONFIG SET notify-keyspace-events foo": r".*class character\. Use '.*w.*'\.",
+            "CONFIG SET notify-keyspace-events KEA!": r".*class character\. Use '.*w.*'\.",
+        },
+    ),
+    *_listed(
+        "config set of maxmemory and the like",
+        "data is on disk, always, and needs neither a memory limit nor snapshots",
+        {
+            "CONFIG SET maxmemory 100mb": r"-ERR CONFIG SET failed .*maxmemory.* can only be 0 .*",
+            "CONFIG GET maxmemory": r".\[\$'maxmemory', \$'0'\]",
+            "CONFIG SET save '3600 1 300 100'": r'-ERR CONFIG SET .*save.* can only be "" .*',
+            "CONFIG GET save": r".\[\$'save', \$''\]",
+            "CONFIG SET appendonly no": r"-ERR CONFIG SET failed .*appendonly.* can only be yes .*",
+            "CONFIG GET appendonly": r".\[\$'appendonly', \$'yes'\]",
+        },
+    ),
+    *_listed(
         "config get of defaults",
         "data is always on disk",
         {"CONFIG GET appendonly": r"[*%]\[\$'appendonly', \$'yes'\]"},
@@ -110,5 +170,6 @@ def of(conversation: str) -> list[Difference]:
     return [each for each in DIFFERENCES if each.conversation == conversation]
 
 
-def find(conversation: str, step: str) -> Difference | None:
-    return next((each for each in of(conversation) if each.step == step), None)
+def find(conversation: str, step: str, ours: Sequence[Reply]) -> list[Difference]:
+    """The entries that allow this reply of Colonnade's at this step."""
+    return [each for each in of(conversation) if each.step == step and each.allows(ours)]

@@ -41,6 +41,21 @@ def any_order(reply: Reply) -> Reply:
     return Reply(reply.kind, tuple(sorted(reply.value, key=str)))
 
 
+def words_in_any_order(reply: Reply) -> Reply:
+    """In any order what lists hold where they hold words alone, however deep; names come first."""
+    if not isinstance(reply.value, tuple):
+        return reply
+    elements = [words_in_any_order(element) for element in reply.value]
+    if all(element.kind in ("status", "bulk") for element in elements):
+        elements.sort(key=str)
+    return Reply(reply.kind, tuple(elements))
+
+
+def subcommands_in_any_order(reply: Reply) -> Reply:
+    """COMMAND INFO: the subcommands of each entry in any order."""
+    return each(within(-1, any_order))(reply)
+
+
 def pairs_in_any_order(reply: Reply) -> Reply:
     """The pairs of a map, or of RESP2's array for it, in any order."""
     pairs = sorted(reply.pairs, key=str)
@@ -135,7 +150,7 @@ def within(position: int, inner: Likeness) -> Likeness:
 
     def likeness(reply: Reply) -> Reply:
         elements = list(reply.elements)
-        if position < len(elements):
+        if -len(elements) <= position < len(elements):
             elements[position] = inner(elements[position])
         return Reply(reply.kind, tuple(elements))
 

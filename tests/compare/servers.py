@@ -26,12 +26,15 @@ def redis_is_installed() -> bool:
 
 
 class RedisProcess:
-    """A redis-server that keeps nothing."""
+    """A redis-server that keeps nothing; `file` is its configuration file, if it has one."""
 
-    def __init__(self, directory: Path, directives: dict[str, str]) -> None:
+    def __init__(
+        self, directory: Path, directives: dict[str, str], file: Path | None = None
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
-        self._words = ["--port", str(self.port), "--dir", str(directory), "--save", ""]
+        self._words = [str(file)] if file else []
+        self._words += ["--port", str(self.port), "--dir", str(directory), "--save", ""]
         for name, value in directives.items():
             self._words += [f"--{name}", *value.split(" ")]
         self.process: subprocess.Popen[bytes] | None = None

@@ -678,7 +678,7 @@ def test_an_unknown_attribute_of_setinfo(wire: Wire) -> None:
 def test_help_lists_the_subcommands(wire: Wire, container: str) -> None:
     lines = wire.call(container, "HELP")
     assert lines[0].startswith(f"{container} <subcommand>".encode())
-    assert lines[-2:] == [b"HELP", b"    Print this help."]
+    assert lines[-2:] == [b"HELP", b"    Prints this help."]
     (entry,) = wire.call("COMMAND", "INFO", container)
     named = {line.split()[0].lower() for line in lines[1:] if not line.startswith(b" ")}
     assert named == {subcommand[0].partition(b"|")[2] for subcommand in entry[9]}

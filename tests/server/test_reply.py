@@ -78,7 +78,7 @@ def test_each_type_has_its_form(value: Any, resp2: bytes, resp3: bytes) -> None:
 @pytest.mark.parametrize("value", WITHOUT_FORM, ids=lambda value: type(value).__name__)
 def test_a_type_without_form_is_refused_at_any_depth(protocol: int, value: object) -> None:
     encoder = ENCODERS[protocol]
-    for shape in (value, [value], [[b"a"], (value,)], {b"a": value}, Flags([value])):  # type: ignore[list-item]
+    for shape in (value, [value], [[b"a"], (value,)], {b"a": value}, Flags([value])):
         with pytest.raises(KeyError):
             encoder.encode(shape)
     assert encoder.encode([b"a"]) == b"*1\r\n$1\r\na\r\n"

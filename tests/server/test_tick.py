@@ -17,6 +17,7 @@ from commands.access.users import Users
 from commands.context import CommandSettings
 from commands.table import TABLE
 from resp_server.connection import COMMANDS_PER_TURN, Connection
+from resp_server.counters import Counters
 from resp_server.parser import CommandParser
 from resp_server.services import Services
 from resp_server.settings import Settings
@@ -246,6 +247,9 @@ class Transport:
     def resume_reading(self) -> None:
         pass
 
+    def get_write_buffer_size(self) -> int:
+        return 0
+
     def get_extra_info(self, name: str) -> tuple[str, int] | None:
         return None if name == "socket" else ("127.0.0.1", 1)
 
@@ -263,7 +267,10 @@ class Host:
         self.loop = asyncio.get_running_loop()
         self.tick = Tick(self.loop, self.engine)
         self.command_settings = CommandSettings()
-        self.server = Services(Settings(), self.engine, self.loop, lambda: None, Users(TABLE))
+        self.settings = Settings()
+        self.server = Services(
+            self.settings, self.engine, self.loop, lambda: None, Users(TABLE), Counters()
+        )
         self.clients = self.server.clients
         self.execution = self.server.execution
 
@@ -278,6 +285,12 @@ class Host:
 
     def count_traffic(self, commands: int, bytes_in: int) -> None:
         pass
+
+    def count_sent(self, bytes_out: int) -> None:
+        pass
+
+    def execution_count(self) -> int:
+        return sum(calls.count for calls in self.server.calls.by_command.values())
 
     def connect(self) -> tuple[Connection, Transport]:
         connection, transport = Connection(self), Transport()
@@ -446,10 +459,10 @@ def test_one_turn_runs_no_more_than_its_share() -> None:
         connection, transport = host.connect()
         other, other_transport = host.connect()
         connection.data_received(encode("PING") * 4 * COMMANDS_PER_TURN)
-        assert host.commands_run <= COMMANDS_PER_TURN
+        assert host.execution_count() <= COMMANDS_PER_TURN
         other.data_received(encode("PING"))
         assert await until_written(other_transport) == b"+PONG\r\n"
-        assert host.commands_run < 4 * COMMANDS_PER_TURN
+        assert host.execution_count() < 4 * COMMANDS_PER_TURN
         size = len(b"+PONG\r\n") * 4 * COMMANDS_PER_TURN
         while len(transport.written) < size:
             await asyncio.sleep(0)

@@ -488,3 +488,217 @@ def test_tls_is_switched_on_moved_and_off(certificates: Certificates) -> None:
             assert await answers("127.0.0.1", secure.settings.port)
 
     run(test)
+
+
+# The server through TLS
+
+
+class SecureServer(ServerProcess):
+    """A server without a plain port, whose clients come through TLS."""
+
+    def __init__(
+        self,
+        directory: Path,
+        certificates: Certificates,
+        *,
+        own: Certificates | None = None,
+        **more: Any,
+    ) -> None:
+        """`own` is what its clients have certificates of, if they have any."""
+        self.certificates = certificates
+        self.own = own
+        self.tls_port = free_port()
+        super().__init__(
+            directory, port=0, tls_port=self.tls_port, **directives(certificates, **more)
+        )
+
+    def raw(self, timeout: float = 20.0) -> socket.socket:
+        connection = socket.create_connection(("127.0.0.1", self.tls_port), timeout=timeout)
+        try:
+            context = client_context(self.certificates, own=self.own)
+            return context.wrap_socket(connection, server_hostname="127.0.0.1")
+        except OSError:
+            connection.close()
+            raise
+
+    def client(self, protocol: int = 3, **options: Any) -> redis.Redis:
+        return redis.Redis(
+            port=self.tls_port,
+            protocol=protocol,
+            ssl=True,
+            ssl_ca_certs=str(self.certificates.ca),
+            ssl_check_hostname=True,
+            socket_timeout=60,
+            **options,
+        )
+
+
+@pytest.fixture(scope="module")
+def secure(
+    tmp_path_factory: pytest.TempPathFactory, certificates: Certificates
+) -> Iterator[SecureServer]:
+    running = SecureServer(tmp_path_factory.mktemp("secure") / "data", certificates)
+    try:
+        yield running.start()  # type: ignore[misc]
+    finally:
+        running.close()
+
+
+@pytest.fixture
+def wire(secure: SecureServer) -> Iterator[Wire]:
+    with Wire(secure) as connected_wire:
+        yield connected_wire
+    assert "Traceback" not in secure.log
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_a_stock_client_through_tls(secure: SecureServer, protocol: int, dataset: str) -> None:
+    value = bytes(range(256))
+    with secure.client(protocol=protocol) as client:
+        assert client.execute_command("WCPUT", dataset, value, 1, value, value) == 1
+        assert client.execute_command("WCGET", dataset, value) == [b"0", [[value, [[1, value]]]]]
+        pipeline = client.pipeline(transaction=False)
+        for number in range(10_000):
+            pipeline.execute_command("WCPUT", dataset, f"r{number}", 1, "c", number)
+        assert pipeline.execute() == [1] * 10_000
+
+
+def test_replies_of_megabytes_through_tls(wire: Wire, dataset: str) -> None:
+    value = b"0123456789abcdef" * 250_000
+    assert wire.call("WCPUT", dataset, "r", 1, "c", value) == 1
+    wire.send(encode("WCGET", dataset, "r") * 5)
+    assert wire.read(5) == [[b"0", [[b"c", [[1, value]]]]]] * 5
+
+
+def test_bytes_one_by_one_through_tls(wire: Wire) -> None:
+    for byte in encode("ECHO", "slowly"):
+        wire.send(bytes([byte]))
+    assert wire.read(1) == [b"slowly"]
+
+
+def test_a_client_that_never_reads_through_tls(secure: SecureServer, dataset: str) -> None:
+    with Wire(secure) as greedy, Wire(secure) as other:
+        assert other.call("WCPUT", dataset, "r", 1, "c", b"x" * 1_000_000) == 1
+        greedy.send(encode("WCGET", dataset, "r") * 100)
+        for _ in range(100):
+            assert other.call("PING") == b"PONG"
+        other.send(encode("WCGET", dataset, "r"))
+        assert other.read(1)[0][0] == b"0"
+
+
+def test_quit_and_a_polite_goodbye_through_tls(secure: SecureServer) -> None:
+    with Wire(secure) as leaver, Wire(secure) as stayer:
+        assert leaver.call("QUIT") == b"OK"
+        assert leaver.read_to_end() == b""
+        with Wire(secure) as polite:
+            number = polite.call("CLIENT", "ID")
+            assert isinstance(polite.socket, ssl.SSLSocket)
+            polite.send(encode("PING"))
+            polite.read(1)
+            polite.socket.unwrap().close()
+        until(lambda: b"id=%d " % number not in stayer.call("CLIENT", "LIST"))
+    assert "eof_received" not in secure.log
+
+
+def test_garbage_on_the_port_of_a_server(secure: SecureServer, wire: Wire) -> None:
+    address, before = ("127.0.0.1", secure.tls_port), len(secure.log)
+    for garbage in (b"PING\r\n", b"\xff" * 100_000, b"\x16\x03\x01"):
+        with socket.create_connection(address, timeout=20) as stranger:
+            stranger.sendall(garbage)
+            assert wire.call("PING") == b"PONG"
+    assert secure.log[before:] == ""
+
+
+def test_certificates_are_changed_by_config_set(
+    secure: SecureServer, wire: Wire, others: Certificates, certificates: Certificates
+) -> None:
+    refused = wire.call("CONFIG", "SET", "tls-cert-file", str(others.server_cert))
+    assert str(refused) == (
+        "ERR CONFIG SET failed (possibly related to argument 'tls-cert-file') - Unable to update"
+        " TLS configuration. Check server logs."
+    )
+    assert f"is not that of the certificate in {others.server_cert}" in secure.log
+
+    def change(source: Certificates) -> Any:
+        pairs = ("tls-cert-file", str(source.server_cert), "tls-key-file", str(source.server_key))
+        return wire.call("CONFIG", "SET", *pairs)
+
+    assert change(others) == b"OK"
+    with pytest.raises(ssl.SSLCertVerificationError):
+        secure.raw()
+    assert change(certificates) == b"OK"
+    with Wire(secure) as again:
+        assert again.call("PING") == b"PONG"
+
+
+def test_a_server_that_requires_certificates(
+    certificates: Certificates, others: Certificates, tmp_path: Path
+) -> None:
+    running = SecureServer(
+        tmp_path / "data",
+        certificates,
+        own=certificates,
+        tls_ca_cert_file=certificates.ca,
+        tls_auth_clients="yes",
+    )
+    try:
+        running.start()
+        good = {
+            "ssl_certfile": str(certificates.client_cert),
+            "ssl_keyfile": str(certificates.client_key),
+        }
+        bad = {"ssl_certfile": str(others.client_cert), "ssl_keyfile": str(others.client_key)}
+        with running.client(**good) as client:
+            assert client.ping()
+        for options in ({}, bad):
+            with running.client(**options) as client, pytest.raises(redis.ConnectionError):
+                client.ping()
+        assert "Traceback" not in running.log
+    finally:
+        running.close()
+
+
+def test_clients_over_the_limit_are_refused_through_tls(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    running = SecureServer(tmp_path / "data", certificates, maxclients=1)
+    try:
+        running.start()
+        with Wire(running) as first:
+            assert first.call("PING") == b"PONG"
+            with Wire(running) as second:
+                assert second.read_to_end() == b"-ERR max number of clients reached\r\n"
+    finally:
+        running.close()
+
+
+def test_a_server_ends_with_clients_in_tls(certificates: Certificates, tmp_path: Path) -> None:
+    running = SecureServer(tmp_path / "data", certificates)
+    try:
+        running.start()
+        with Wire(running) as client:
+            assert client.call("PING") == b"PONG"
+            with socket.create_connection(("127.0.0.1", running.tls_port)):
+                begun = time.monotonic()
+                assert running.stop() == 0
+                assert time.monotonic() - begun < 5
+        assert "Traceback" not in running.log
+    finally:
+        running.close()
+
+
+def test_a_server_with_a_wrong_certificate_does_not_begin(
+    certificates: Certificates, others: Certificates, tmp_path: Path
+) -> None:
+    given = directives(certificates, tls_key_file=others.server_key, tls_port=free_port(), port=0)
+    words = [word for name, value in given.items() for word in (f"--{name}", str(value))]
+    ended = run_server(
+        *(word.replace("_", "-") if word.startswith("--") else word for word in words),
+        *("--dir", tmp_path / "data"),
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines() == [
+        f"colonnade-server cannot start: cannot offer TLS: the key in tls-key-file"
+        f" {others.server_key} is not that of the certificate in {certificates.server_cert}"
+    ]
+    assert "Traceback" not in ended.stdout

@@ -561,6 +561,24 @@ def test_a_failure_during_a_stall_is_raised_to_all_who_wait(
     assert shown(engine) == [1]
 
 
+def test_a_put_with_an_expiry_waits_for_a_stall_while_max_versions_is_lifted(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asyncio.run(engine.alter_dataset(b"d", max_versions=1))
+    put(engine, 2)
+    refuse_writes(engine, monkeypatch, StoreStalled("Write stall"))
+
+    async def alter_meanwhile() -> None:
+        cell = (ROW, 1, b"c", b"v")
+        waits = asyncio.create_task(engine.put(b"d", [cell], 2**62, None))
+        await asyncio.sleep(0)
+        await engine.alter_dataset(b"d", max_versions=0)
+        await waits
+
+    asyncio.run(alter_meanwhile())
+    assert shown(engine) == [2, 1]
+
+
 @pytest.mark.parametrize("waits", ["before", "after"])
 def test_a_name_written_to_while_it_is_dropped_during_a_stall_keeps_its_new_cells(
     waits: str, reopened: Reopened, engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch

@@ -127,7 +127,11 @@ const resp3 = { protocol: 3, replyMapping: "resp3" };
 const tls = { ca: authority() };
 
 await run({
-  default: () => withClient({}, roundTrip),
+  default: () =>
+    withClient({}, async (client) => {
+      await roundTrip(client);
+      assert.equal(await client.quit(), "OK");
+    }),
   password: () => withClient({ port: guardedPort, password }, roundTrip),
   tls: () => withClient({ port: tlsPort, tls }, roundTrip),
   "binary-resp2": () => withClient(resp2, binary),

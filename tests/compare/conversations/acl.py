@@ -332,7 +332,7 @@ CONVERSATIONS = [
         "ACL SETUSER fox on nopass",
         "b: AUTH fox x",
         "b: PING",
-        "b: HELLO",
+        step("b: HELLO", values_of("id")),
         "b: RESET",
         "b: AUTH fox x",
         "b: AUTH fox",
@@ -366,6 +366,7 @@ CONVERSATIONS = [
     ),
     talk(
         "which keys a user may name",
+        *[changes("a", key) for key in ("a", "read", "write", "other")],
         "ACL SETUSER fox on nopass +@all ~a* %R~r* %W~w*",
         "b: AUTH fox x",
         "b: WATCH a abc",
@@ -455,6 +456,13 @@ CONVERSATIONS = [
         "b: SELECT 0",
         step("ACL LOG", *log_entries),
         step("INFO errorstats"),
+    ),
+    talk(
+        "users of the command line",
+        "ACL USERS",
+        "ACL SAVE",
+        "ACL LOAD",
+        directives={"user": "fox on nopass ~a &b +ping"},
     ),
     talk("acl file when there is none", "ACL LOAD", "ACL SAVE"),
     talk(

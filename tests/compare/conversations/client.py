@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.compare.conversation import hears, step, talk, until, words
-from tests.compare.likeness import client_line, help_text, number
+from tests.compare.conversation import hears, raw, step, talk, until, words
+from tests.compare.likeness import client_line, fields, help_text, number
 
 CONVERSATIONS = [
     talk(
@@ -48,6 +48,7 @@ CONVERSATIONS = [
         step("CLIENT LIST TYPE normal", client_line),
         "b: SELECT 2",
         "b: CLIENT SETNAME fox",
+        step("CLIENT LIST ID {c.id}", client_line),
         "c: MULTI",
         "c: PING",
         step("CLIENT LIST ID {a.id} {b.id} {c.id}", client_line),
@@ -279,6 +280,60 @@ CONVERSATIONS = [
         "CLIENT UNBLOCK {a.id}",
         "CLIENT UNBLOCK",
         "CLIENT UNBLOCK 1 TIMEOUT x",
+    ),
+    talk(
+        "client unblock",
+        step("CLIENT LIST ID {b.id}", client_line),
+        step("b: WAIT 1 0", replies=0),
+        until("CLIENT LIST ID {b.id}", "flags=b"),
+        step("CLIENT LIST ID {b.id}", client_line),
+        step("INFO clients", fields("blocked_clients")),
+        "CLIENT UNBLOCK {b.id}",
+        hears("b"),
+        step("INFO clients", fields("blocked_clients")),
+        step("b: WAIT 1 0", replies=0),
+        until("CLIENT LIST ID {b.id}", "flags=b"),
+        "CLIENT UNBLOCK {b.id} error",
+        hears("b"),
+        step("b: WAIT 1 0", replies=0),
+        until("CLIENT LIST ID {b.id}", "flags=b"),
+        "client unblock {b.id} timeout",
+        hears("b"),
+        "b: PING",
+        "CLIENT UNBLOCK {b.id}",
+    ),
+    talk(
+        "a client that waits is sent more",
+        step("CLIENT LIST ID {b.id}", client_line),
+        raw(b"WAIT 1 0\r\nPING\r\nECHO a\r\n", speaker="b", replies=0),
+        until("CLIENT LIST ID {b.id}", "flags=b"),
+        "CLIENT UNBLOCK {b.id}",
+        hears("b", 3),
+    ),
+    talk(
+        "client kill of one who waits",
+        step("CLIENT LIST ID {b.id}", client_line),
+        step("b: WAIT 1 0", replies=0),
+        until("CLIENT LIST ID {b.id}", "flags=b"),
+        "CLIENT KILL ID {b.id}",
+        hears("b", 0, ends=True),
+        step("INFO clients", fields("blocked_clients")),
+    ),
+    talk(
+        "transactions while writes are paused",
+        "b: PING",
+        "CLIENT PAUSE 60000 WRITE",
+        "b: MULTI",
+        "b: PING",
+        "b: EXEC",
+        "CLIENT UNPAUSE",
+    ),
+    talk(
+        "reset ends silence",
+        step("CLIENT REPLY OFF", replies=0),
+        step("PING", replies=0),
+        "RESET",
+        "PING",
     ),
     talk(
         "client no-evict",

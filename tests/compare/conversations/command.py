@@ -3,7 +3,19 @@
 from __future__ import annotations
 
 from tests.compare.conversation import step, talk
-from tests.compare.likeness import any_order, help_text, number, outermost_type
+from tests.compare.likeness import (
+    any_order,
+    help_text,
+    number,
+    outermost_type,
+    subcommands_in_any_order,
+    words_in_any_order,
+)
+
+DESCRIBED = (
+    "ping", "PING echo", "client|id", "watch", "publish", "auth nothing exec", "config|get",
+    "slowlog",
+)  # fmt: skip
 
 CONVERSATIONS = [
     talk("command count", step("COMMAND COUNT", number), "COMMAND COUNT x"),
@@ -27,6 +39,13 @@ CONVERSATIONS = [
         "COMMAND LIST foo",
         "COMMAND LIST FILTERBY PATTERN a b",
         "COMMAND LIST FILTERBY PATTERN a FILTERBY MODULE b",
+    ),
+    talk(
+        "command info",
+        *[
+            step(f"COMMAND INFO {names}", words_in_any_order, subcommands_in_any_order)
+            for names in DESCRIBED
+        ],
     ),
     talk(
         "command info of what is not there",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.compare.conversation import step, talk, words
-from tests.compare.likeness import number, values_of
+from tests.compare.conversation import hears, step, talk, words
+from tests.compare.likeness import number, values_of, within
 
 greeting = values_of("id")
 
@@ -129,7 +129,6 @@ CONVERSATIONS = [
         words("FOO\r\nBAR", "a\r\nb"),
         words(b"\xff\xfe", b"\xc3\xa9"),
         words("%s%n%d", "%s"),
-        words("PING\x00", "a\x00b"),
         "'PING '",
         "CLIENT|ID",
         "PING|PING",
@@ -170,6 +169,28 @@ CONVERSATIONS = [
         "MODULE",
         "FUNCTION",
         "OBJECT",
+    ),
+    talk(
+        "hello inside a transaction",
+        "MULTI",
+        "HELLO 2",
+        "CONFIG GET timeout",
+        step("EXEC", within(0, greeting)),
+        "CONFIG GET timeout",
+        "MULTI",
+        "HELLO 9",
+        "PING",
+        "EXEC",
+    ),
+    talk(
+        "too many clients",
+        "PING",
+        "CONFIG SET maxclients 2",
+        hears("b", ends=True),
+        "PING",
+        "CONFIG SET maxclients 3",
+        "c: PING",
+        protocols=(2,),
     ),
     talk("the numbers of clients", step("CLIENT ID", number), step("b: CLIENT ID", number)),
 ]

@@ -31,6 +31,12 @@ CONVERSATIONS = [
     *[talk(f"unbalanced {shown(line)}", fenced(line + b"\r\n")) for line in UNBALANCED],
     *[talk(f"hostile {shown(data)}", "PING", fenced(data)) for data in HOSTILE],
     talk("an inline command too long", raw(b"A" * 70_000, replies=0, ends=True)),
+    talk(
+        "proto-max-bulk-len",
+        "CONFIG SET proto-max-bulk-len 1mb",
+        raw(b"*2\r\n$4\r\nECHO\r\n$1048576\r\n" + b"x" * 1048576 + b"\r\n", label="1 MB"),
+        fenced(b"*2\r\n$4\r\nECHO\r\n$1048577\r\n"),
+    ),
     talk("a count too long", raw(b"*" + b"1" * 70_000, replies=0, ends=True)),
     talk("a length too long", raw(b"*1\r\n$" + b"1" * 70_000, replies=0, ends=True)),
     talk(

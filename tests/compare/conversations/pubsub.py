@@ -182,7 +182,6 @@ CONVERSATIONS = [
         "ECHO a",
         "CLIENT ID x",
         "CLIENT GETNAME",
-        "GET a",
         "SELECT 0",
         "FOO",
         "MULTI",

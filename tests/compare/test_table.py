@@ -1,0 +1,180 @@
+"""The command table against Redis's: what COMMAND tells of every command that both have.
+
+Nothing here names commands but the lists of what is meant to differ, and those are checked to be
+needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import commands.families  # noqa: F401 - fills the table
+from commands.command import Command
+from commands.table import TABLE
+from tests.compare import redis_commands
+from tests.compare.conftest import Sides
+from tests.compare.servers import Side
+from tests.compare.wire import Reply, Wire
+
+FIELDS = (
+    "name", "arity", "flags", "first key", "last key", "step", "categories", "tips", "keys",
+)  # fmt: skip
+OF_REDIS = redis_commands.names()
+SHARED = sorted(set(TABLE.all()) & set(OF_REDIS))
+ALL_WORDS = [
+    command.name.split("|")
+    for name in SHARED
+    for command in (TABLE.all()[name], *TABLE.all()[name].subcommands.values())
+    if command.name not in redis_commands.ADDED_IN_7_2
+]
+"""Each command and subcommand that redis-server 7.0 should have, as its words."""
+
+DIFFERENT_FIELDS: dict[tuple[str, str], str] = {}
+"""(command, field): why it is not as in Redis."""
+DIFFERENT_DOCS: dict[tuple[str, str], str] = {}
+
+
+def plain(reply: Reply) -> Any:
+    """A reply as Python values; a set and a map lose their order."""
+    if reply.kind == "map":
+        return {plain(name): plain(value) for name, value in reply.pairs}
+    if reply.kind == "set":
+        return sorted((plain(element) for element in reply.elements), key=repr)
+    if isinstance(reply.value, tuple):
+        return [plain(element) for element in reply.value]
+    return str(reply)
+
+
+def same(theirs: object, ours: object, asked: object) -> None:
+    assert str(ours) == str(theirs), f"{asked}: redis {theirs}, ours {ours}"
+
+
+def ask(side: Side, *words: str) -> Reply:
+    """A call in RESP3, on a connection of its own."""
+    with Wire(side.port, patience_seconds=10) as wire:
+        wire.call("HELLO", "3")
+        return wire.call(*words)
+
+
+@pytest.fixture(scope="module")
+def entries(reference: Sides, colonnade: Sides) -> tuple[dict[str, Any], dict[str, Any]]:
+    """COMMAND's entries of both, subcommands among them, by name."""
+    return _entries(reference(())), _entries(colonnade(()))
+
+
+def _entries(side: Side) -> dict[str, Any]:
+    return dict(_with_subcommands(ask(side, "COMMAND")))
+
+
+def _with_subcommands(entries: Reply) -> Iterator[tuple[str, Any]]:
+    for entry in entries.elements:
+        *fields, subcommands = entry.elements
+        yield entry.elements[0].text.decode(), [plain(field) for field in fields]
+        yield from _with_subcommands(subcommands)
+
+
+def test_the_list_of_redis_commands_is_that_of_redis(reference: Sides) -> None:
+    known = {name for name, _ in _with_subcommands(ask(reference(()), "COMMAND"))}
+    listed = {
+        command
+        for name in OF_REDIS
+        for command in (name, *(f"{name}|{sub}" for sub in redis_commands.subcommands(name)))
+    }
+    assert known == listed - redis_commands.ADDED_IN_7_2
+
+
+@pytest.mark.parametrize("words", ALL_WORDS, ids=" ".join)
+def test_command_info_is_that_of_redis(
+    entries: tuple[dict[str, Any], dict[str, Any]], words: list[str]
+) -> None:
+    name = "|".join(words)
+    theirs, ours = entries
+    assert name in theirs, f"{name} is no command of Redis"
+    different = {
+        field: (expected, got)
+        for field, expected, got in zip(FIELDS, theirs[name], ours[name], strict=True)
+        if expected != got
+    }
+    unlisted = {
+        field: pair for field, pair in different.items() if (name, field) not in DIFFERENT_FIELDS
+    }
+    assert not unlisted, "; ".join(
+        f"{field}: redis {expected}, ours {got}" for field, (expected, got) in unlisted.items()
+    )
+
+
+def test_listed_differences_of_fields_are_needed(
+    entries: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    theirs, ours = entries
+    for name, field in DIFFERENT_FIELDS:
+        index = FIELDS.index(field)
+        assert theirs[name][index] != ours[name][index], (name, field)
+
+
+@pytest.mark.parametrize("protocol", ["2", "3"])
+@pytest.mark.parametrize("words", ALL_WORDS, ids=" ".join)
+def test_arity_errors_are_those_of_redis(
+    reference: Sides, colonnade: Sides, words: list[str], protocol: str
+) -> None:
+    for call in _with_wrong_arity(words):
+        replies = []
+        for side in (reference(()), colonnade(())):
+            with Wire(side.port, patience_seconds=10) as wire:
+                wire.call("HELLO", protocol)
+                replies.append(wire.call(*call))
+        theirs, ours = replies
+        assert theirs.kind == "error", f"{call} is no error in Redis"
+        same(theirs, ours, call)
+
+
+def _with_wrong_arity(words: list[str]) -> Iterator[list[str]]:
+    command = _declared(words)
+    least = abs(command.arity)
+    if least > len(words):
+        yield words + ["x"] * (least - 1 - len(words))
+    if command.arity > 0:
+        yield words + ["x"] * (command.arity + 1 - len(words))
+
+
+def _declared(words: list[str]) -> Command:
+    command = TABLE.all()[words[0]]
+    return command.subcommands[words[1]] if len(words) > 1 else command
+
+
+@pytest.mark.parametrize("words", ALL_WORDS, ids=" ".join)
+def test_keys_of_a_call_are_those_of_redis(
+    reference: Sides, colonnade: Sides, words: list[str]
+) -> None:
+    arity = abs(_declared(words).arity)
+    for length in {max(arity, len(words)), max(arity, len(words)) + 2, max(arity, len(words)) - 1}:
+        call = words + [f"k{number}" for number in range(length - len(words))]
+        for form in ("GETKEYS", "GETKEYSANDFLAGS"):
+            theirs = ask(reference(()), "COMMAND", form, *call)
+            same(theirs, ask(colonnade(()), "COMMAND", form, *call), [form, *call])
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_command_docs_has_the_shape_of_redis(reference: Sides, colonnade: Sides, name: str) -> None:
+    if name in redis_commands.ADDED_IN_7_2:
+        pytest.skip("this redis-server has it not")
+    theirs, ours = (
+        dict(_docs(ask(side, "COMMAND", "DOCS", name))) for side in (reference(()), colonnade(()))
+    )
+    for command in sorted(set(theirs) & set(ours)):
+        for field in ("since", "group"):
+            if (command, field) not in DIFFERENT_DOCS:
+                same(theirs[command][field], ours[command][field], (command, field))
+        more = set(ours[command]) - {*theirs[command], "arguments"}
+        assert not more, f"{command}: Redis has no {more}"
+
+
+def _docs(reply: Reply) -> Iterator[tuple[str, dict[str, str]]]:
+    for name, described in reply.pairs:
+        fields = {field.text.decode(): value for field, value in described.pairs}
+        yield name.text.decode(), {field: str(value) for field, value in fields.items()}
+        if "subcommands" in fields:
+            yield from _docs(fields["subcommands"])
