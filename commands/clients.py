@@ -14,6 +14,7 @@ from commands.errors import (
     BadClientName,
     BadKillIdentifier,
     BadPauseMode,
+    BadSubcommandUse,
     BadTimeout,
     BadUnblockReason,
     NegativeTimeout,
@@ -26,7 +27,7 @@ from commands.errors import (
     UnknownClientType,
 )
 from commands.help import help_lines
-from commands.replies import NO_REPLY, OK, Flags, Reply, Status, Verbatim
+from commands.replies import NO_REPLY, OK, Flags, Reply, Verbatim
 from commands.table import command, container
 from storage.integers import MIN_INTEGER, parse_integer
 
@@ -289,7 +290,7 @@ def _kill_filter(context: Context, name: bytes, value: bytes) -> Filter:
     arity=-3,
     flags="admin noscript loading stale",
     group="connection",
-    since="3.0.0",
+    since="2.9.50",
     complexity="O(1)",
     syntax="timeout-ms [WRITE | ALL]",
 )
@@ -297,9 +298,10 @@ async def client_pause(context: Context, words: list[bytes]) -> Reply:
     """Holds the commands of all clients back for a while, or only their writes."""
     arguments = Arguments(words, 3)
     mode = arguments.take_keyword() if arguments.left else b"ALL"
+    if arguments.left:
+        raise BadSubcommandUse("CLIENT", words[1])
     if mode not in (b"WRITE", b"ALL"):
         raise BadPauseMode
-    arguments.expect_end()
     milliseconds = parse_integer(words[2])
     if milliseconds is None:
         raise BadTimeout
@@ -336,9 +338,10 @@ async def client_unblock(context: Context, words: list[bytes]) -> Reply:
     """Wakes a client that waits in a blocking command: 1 if it did, 0 if it waits in none."""
     arguments = Arguments(words, 3)
     reason = arguments.take_keyword() if arguments.left else b"TIMEOUT"
+    if arguments.left:
+        raise BadSubcommandUse("CLIENT", words[1])
     if reason not in (b"TIMEOUT", b"ERROR"):
         raise BadUnblockReason
-    arguments.expect_end()
     number = integer(words[2], MIN_INTEGER)
     clients = context.server.clients
     found = [client for client in clients.all() if client.identifier == number]
@@ -436,7 +439,7 @@ async def client_tracking(_context: Context, words: list[bytes]) -> Reply:
 )
 async def client_trackinginfo(_context: Context, _words: list[bytes]) -> Reply:
     """Tells that tracking is off."""
-    return {b"flags": Flags([Status(b"off")]), b"redirect": -1, b"prefixes": []}
+    return {b"flags": Flags([b"off"]), b"redirect": -1, b"prefixes": []}
 
 
 @command(

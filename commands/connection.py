@@ -35,6 +35,7 @@ _DEFAULT_USER = b"default"
     since="1.0.0",
     complexity="O(1)",
     syntax="[message]",
+    tips="request_policy:all_shards response_policy:all_succeeded",
 )
 async def ping(context: Context, words: list[bytes]) -> Reply:
     """Answers PONG, or the message."""
@@ -48,7 +49,7 @@ async def ping(context: Context, words: list[bytes]) -> Reply:
 @command(
     "ECHO",
     arity=2,
-    flags="fast",
+    flags="loading stale fast",
     group="connection",
     since="1.0.0",
     complexity="O(1)",

@@ -59,6 +59,16 @@ class UnknownSubcommand(CommandError):
         super().__init__(f"unknown subcommand '{shown}'. Try {container.upper()} HELP.")
 
 
+class BadSubcommandUse(CommandError):
+    """Where Redis does not tell a wrong subcommand from a wrong number of arguments."""
+
+    def __init__(self, container: str, word: bytes) -> None:
+        shown = readable(word[:SHOWN_BYTES])
+        super().__init__(
+            f"unknown subcommand or wrong number of arguments for '{shown}'. Try {container} HELP."
+        )
+
+
 class AuthenticationRequired(CommandError):
     code = "NOAUTH"
 
@@ -231,10 +241,16 @@ class NotInTransaction(CommandError):
 
 
 class TransactionDiscarded(CommandError):
+    """`reason` is why EXEC itself was refused; without one, an earlier command was."""
+
     code = "EXECABORT"
 
-    def __init__(self) -> None:
-        super().__init__("Transaction discarded because of previous errors.")
+    def __init__(self, reason: CommandError | None = None) -> None:
+        if reason is None:
+            super().__init__("Transaction discarded because of previous errors.")
+        else:
+            code = "" if reason.code == "ERR" else f"{reason.code} "
+            super().__init__(f"Transaction discarded because of: {code}{reason}")
 
 
 # COMMAND
@@ -287,14 +303,6 @@ class DebugDisabled(CommandError):
         )
 
 
-class UnknownDebugSubcommand(CommandError):
-    def __init__(self, word: bytes) -> None:
-        shown = readable(word[:SHOWN_BYTES])
-        super().__init__(
-            f"unknown subcommand or wrong number of arguments for '{shown}'. Try DEBUG HELP."
-        )
-
-
 class NotAFloat(CommandError):
     def __init__(self) -> None:
         super().__init__("value is not a valid float")
@@ -311,8 +319,8 @@ class NoLocalLog(CommandError):
 
 
 class OutOfRange(CommandError):
-    def __init__(self) -> None:
-        super().__init__("value is out of range")
+    def __init__(self, bounds: str) -> None:
+        super().__init__(f"value is out of range, {bounds}")
 
 
 class InvalidCursor(CommandError):
@@ -570,6 +578,42 @@ class ProtectedModeDenial(CommandError):
             " password for the default user. NOTE: You only need to do one of the above things in"
             " order for the server to start accepting connections from the outside."
         )
+
+
+class NoPermissionAnyMore(CommandError):
+    """A queued command that the user may not run by the time of EXEC."""
+
+    code = "NOPERM"
+
+    def __init__(self, reason: str) -> None:
+        why = {
+            "command": "no permission to execute the command or subcommand",
+            "key": "no permission to touch the specified keys",
+            "channel": "no permission to access one of the channels used as arguments to the"
+            " command",
+        }
+        super().__init__(
+            "ACLs rules changed between the moment the transaction was accumulated and the EXEC"
+            " call. This command is no longer allowed for the following reason: " + why[reason]
+        )
+
+
+# Functions
+
+
+class NoLibraryName(CommandError):
+    def __init__(self) -> None:
+        super().__init__("library name argument was not given")
+
+
+class UnknownArgument(CommandError):
+    def __init__(self, word: bytes) -> None:
+        super().__init__(f"Unknown argument {readable(word[:SHOWN_BYTES])}")
+
+
+class BadFunctionFlush(CommandError):
+    def __init__(self) -> None:
+        super().__init__("FUNCTION FLUSH only supports SYNC|ASYNC option")
 
 
 class InternalError(CommandError):

@@ -18,6 +18,7 @@ from commands.table import command
     since="1.0.0",
     complexity="O(1)",
     syntax="[section [section ...]]",
+    tips="nondeterministic_output request_policy:all_shards response_policy:special",
 )
 async def info(context: Context, words: list[bytes]) -> Reply:
     """Tells about the server, in sections."""

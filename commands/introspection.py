@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from commands.command import HIDDEN_FLAGS, Command
+from commands.command import HIDDEN_FLAGS, Access, Command
 from commands.context import Context
 from commands.errors import (
     BadArgumentCount,
-    CommandError,
     NoKeyArguments,
     NotACommand,
     SyntaxProblem,
-    WrongArity,
 )
 from commands.help import help_lines
 from commands.patterns import matches
@@ -80,13 +78,13 @@ async def list_(_context: Context, words: list[bytes]) -> Reply:
 
 @command(
     "COMMAND|GETKEYS",
-    arity=-3,
+    arity=-4,
     flags="loading stale",
     group="server",
     categories="connection",
     since="2.8.13",
     complexity="O(N) for N words",
-    syntax="command [arg [arg ...]]",
+    syntax="command arg [arg ...]",
 )
 async def getkeys(_context: Context, words: list[bytes]) -> Reply:
     """Tells which words of a command are keys: here, names of datasets."""
@@ -95,13 +93,13 @@ async def getkeys(_context: Context, words: list[bytes]) -> Reply:
 
 @command(
     "COMMAND|GETKEYSANDFLAGS",
-    arity=-3,
+    arity=-4,
     flags="loading stale",
     group="server",
     categories="connection",
     since="7.0.0",
     complexity="O(N) for N words",
-    syntax="command [arg [arg ...]]",
+    syntax="command arg [arg ...]",
 )
 async def getkeysandflags(_context: Context, words: list[bytes]) -> Reply:
     """Tells which words of a command are keys, and what it does to them."""
@@ -111,16 +109,22 @@ async def getkeysandflags(_context: Context, words: list[bytes]) -> Reply:
 
 
 def _keys_of(words: list[bytes]) -> tuple[Command, list[bytes]]:
-    try:
-        found = TABLE.resolve(words)
-    except WrongArity:
-        raise BadArgumentCount from None
-    except CommandError:
-        raise NotACommand from None
-    keys = found.keys.among(words)
-    if not found.keys.first:
+    found = _named(words)
+    if not found.keys.first or "pubsub" in found.flags:
         raise NoKeyArguments
-    return found, keys
+    if not found.least_words <= len(words) <= found.most_words:
+        raise BadArgumentCount
+    return found, found.keys.among(words)
+
+
+def _named(words: list[bytes]) -> Command:
+    """The command that words begin with, whatever their number."""
+    found = TABLE.find(words[0])
+    if found is not None and found.subcommands and len(words) > 1:
+        found = found.subcommands.get(words[1].decode("latin-1").lower())
+    if found is None:
+        raise NotACommand
+    return found
 
 
 def _subcommands(entry: Command) -> list[Command]:
@@ -198,7 +202,7 @@ def _entry(entry: Command) -> list[object]:
         Flags([Status(b"@" + name.encode()) for name in sorted(entry.categories)]),
         Flags([tip.encode() for tip in entry.tips]),
         Flags(_key_specifications(entry)),
-        Flags([_entry(subcommand) for subcommand in _subcommands(entry)]),
+        [_entry(subcommand) for subcommand in _subcommands(entry)] or Flags(),
     ]
 
 
@@ -207,13 +211,14 @@ def _key_specifications(entry: Command) -> list[object]:
     if not keys.first:
         return []
     access = _access(entry)
+    last = keys.last if keys.last < 0 else keys.last - keys.first
     return [
         {
             b"flags": Flags([Status(flag) for flag in access]),
             b"begin_search": {b"type": b"index", b"spec": {b"index": keys.first}},
             b"find_keys": {
                 b"type": b"range",
-                b"spec": {b"lastkey": 0, b"keystep": keys.step, b"limit": 0},
+                b"spec": {b"lastkey": last, b"keystep": keys.step, b"limit": 0},
             },
         }
     ]
@@ -256,4 +261,9 @@ def _argument(argument: Argument) -> dict[bytes, object]:
 
 
 def _access(entry: Command) -> list[bytes]:
-    return [b"RW", b"UPDATE"] if "write" in entry.flags else [b"RO", b"ACCESS"]
+    """What it does to its keys, in Redis's words."""
+    if "pubsub" in entry.flags:
+        return [b"not_key"]
+    if "write" in entry.flags:
+        return [b"RW", b"UPDATE"]
+    return [b"RO"] if entry.key_access == Access.NONE else [b"RO", b"ACCESS"]

@@ -4,18 +4,22 @@ these commands say so, for the tools that ask. Datasets are not in it.
 
 from __future__ import annotations
 
+import re
+
 from commands.arguments import Arguments, Option, take_options
-from commands.command import Keys
+from commands.command import Access, Keys
 from commands.context import Context
-from commands.errors import InvalidCursor
+from commands.errors import InvalidCursor, SyntaxProblem
 from commands.help import help_lines
 from commands.replies import OK, Reply, Status
 from commands.server import check_flush_mode
 from commands.table import command, container
+from storage.integers import MIN_INTEGER
 
-_KEY = Keys(1, 1, 1)
-_KEYS = Keys(1, -1, 1)
-_KEY_OF_SUBCOMMAND = Keys(2, 2, 1)
+_KEY = Keys(1, 1, 1, Access.NONE)
+_KEYS = Keys(1, -1, 1, Access.NONE)
+_KEY_OF_SUBCOMMAND = Keys(2, 2, 1, Access.NONE)
+_CURSOR = re.compile(rb"[+-]?[0-9]{1,20}")
 
 
 @command(
@@ -79,7 +83,7 @@ async def keys(_context: Context, _words: list[bytes]) -> Reply:
 )
 async def scan(_context: Context, words: list[bytes]) -> Reply:
     """Goes through the keys of the selected database. WCSCAN goes through a dataset."""
-    if not words[1].isdigit() or int(words[1]) >= 2**64:
+    if not _CURSOR.fullmatch(words[1]) or abs(int(words[1])) >= 2**64:
         raise InvalidCursor
     options: dict[bytes, Option] = {
         b"MATCH": _take_word,
@@ -95,7 +99,8 @@ def _take_word(arguments: Arguments) -> None:
 
 
 def _take_count(arguments: Arguments) -> None:
-    arguments.take_integer(1)
+    if arguments.take_integer(MIN_INTEGER) < 1:
+        raise SyntaxProblem
 
 
 @command(
@@ -182,6 +187,40 @@ async def object_encoding(_context: Context, _words: list[bytes]) -> Reply:
 )
 async def object_idletime(_context: Context, _words: list[bytes]) -> Reply:
     """Tells how long a key was not used; null when there is no such key."""
+    return None
+
+
+@command(
+    "OBJECT|FREQ",
+    arity=3,
+    flags="readonly",
+    keys=_KEY_OF_SUBCOMMAND,
+    group="generic",
+    categories="keyspace",
+    since="4.0.0",
+    complexity="O(1)",
+    syntax="key",
+    tips="nondeterministic_output",
+)
+async def object_freq(_context: Context, _words: list[bytes]) -> Reply:
+    """Tells how often a key was used; null when there is no such key."""
+    return None
+
+
+@command(
+    "OBJECT|REFCOUNT",
+    arity=3,
+    flags="readonly",
+    keys=_KEY_OF_SUBCOMMAND,
+    group="generic",
+    categories="keyspace",
+    since="2.2.3",
+    complexity="O(1)",
+    syntax="key",
+    tips="nondeterministic_output",
+)
+async def object_refcount(_context: Context, _words: list[bytes]) -> Reply:
+    """Tells how many references a key's value has; null when there is no such key."""
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from commands.command import Channels, Keys
 from commands.context import Context
-from commands.errors import WrongArity
+from commands.errors import BadSubcommandUse
 from commands.help import help_lines
 from commands.patterns import matches
 from commands.publishing.broker import Audience, Listener
@@ -176,9 +176,9 @@ async def spublish(context: Context, words: list[bytes]) -> Reply:
 container("PUBSUB", group="pubsub", since="2.8.0", summary="A container for pub/sub commands.")
 
 
-def _names(audience: Audience, words: list[bytes], name: str) -> Reply:
+def _names(audience: Audience, words: list[bytes]) -> Reply:
     if len(words) > 3:
-        raise WrongArity(name)
+        raise BadSubcommandUse("PUBSUB", words[1])
     pattern = words[2] if len(words) == 3 else b"*"
     return [channel for channel in audience if matches(pattern, channel)]
 
@@ -201,7 +201,7 @@ def _counts(audience: Audience, channels: list[bytes]) -> Reply:
 )
 async def pubsub_channels(context: Context, words: list[bytes]) -> Reply:
     """Lists the channels that somebody listens to by name."""
-    return _names(context.server.broker.channels, words, "pubsub|channels")
+    return _names(context.server.broker.channels, words)
 
 
 @command(
@@ -242,7 +242,7 @@ async def pubsub_numpat(context: Context, _words: list[bytes]) -> Reply:
 )
 async def pubsub_shardchannels(context: Context, words: list[bytes]) -> Reply:
     """Lists the shard channels that somebody listens to."""
-    return _names(context.server.broker.shard_channels, words, "pubsub|shardchannels")
+    return _names(context.server.broker.shard_channels, words)
 
 
 @command(

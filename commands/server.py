@@ -7,6 +7,7 @@ import time
 from commands.arguments import Arguments, integer
 from commands.context import Context
 from commands.errors import (
+    BadSubcommandUse,
     BadTimeout,
     DebugDisabled,
     NegativeTimeout,
@@ -16,7 +17,6 @@ from commands.errors import (
     NotWhileExecuting,
     OutOfRange,
     SyntaxProblem,
-    UnknownDebugSubcommand,
 )
 from commands.help import help_text
 from commands.replies import NO_REPLY, OK, Reply, Status, Verbatim
@@ -182,16 +182,18 @@ async def waitaof(context: Context, words: list[bytes]) -> Reply:
 
     Replies with two counts: this server, and its replicas, of which there are none.
     """
-    local, replicas = integer(words[1], MIN_INTEGER), integer(words[2], MIN_INTEGER)
+    local, replicas = parse_integer(words[1]), parse_integer(words[2])
+    if local is None or not 0 <= local <= 1:
+        raise OutOfRange("value must between 0 and 1")
+    if replicas is None or replicas < 0:
+        raise OutOfRange("must be positive")
     seconds = _timeout(words[3])
-    if not 0 <= local <= 1:
-        raise OutOfRange
     if local and not context.server.has_log():
         raise NoLocalLog
     if local and not context.client.executing:
         await context.server.save()
     await _wait_for_replicas(context, replicas, seconds)
-    return [local, 0]
+    return [int(not context.store.unsynced), 0]
 
 
 async def _wait_for_replicas(context: Context, count: int, seconds: float | None) -> None:
@@ -224,6 +226,8 @@ async def monitor(context: Context, _words: list[bytes]) -> Reply:
     """Shows from here on every command that any client runs, without passwords."""
     if context.client.executing:
         raise NotWhileExecuting("MONITOR")
+    if context.client.monitoring:
+        return NO_REPLY
     context.server.clients.monitor(context.client)
     return OK
 
@@ -242,9 +246,8 @@ async def shutdown(context: Context, words: list[bytes]) -> Reply:
 
     The connection closes without a reply. Ending is not waited with, so ABORT finds nothing.
     """
-    given = [word.upper() for word in words[1:]]
-    options = set(given)
-    aborts = b"ABORT" in options and len(given) > 1
+    options = {word.upper() for word in words[1:]}
+    aborts = b"ABORT" in options and len(options) > 1
     if not options <= _SHUTDOWN_WORDS or {b"NOSAVE", b"SAVE"} <= options or aborts:
         raise SyntaxProblem
     if b"ABORT" in options:
@@ -272,7 +275,7 @@ async def debug(context: Context, words: list[bytes]) -> Reply:
         return OK
     if subcommand == b"HELP" and len(words) == 2:
         return help_text("DEBUG", {"SLEEP <seconds>": "Holds the whole server up for so long."})
-    raise UnknownDebugSubcommand(words[1])
+    raise BadSubcommandUse("DEBUG", words[1])
 
 
 def _seconds(word: bytes) -> float:

@@ -5,12 +5,16 @@ In Redis's words, so that clients and tools that ask first find out in the way t
 
 from __future__ import annotations
 
+from commands.arguments import Arguments
 from commands.context import Context
 from commands.errors import (
+    BadFunctionFlush,
     BadMasterPort,
+    BadSubcommandUse,
     ClusterDisabled,
+    NoLibraryName,
     ReplicationUnsupported,
-    SyntaxProblem,
+    UnknownArgument,
 )
 from commands.help import help_lines
 from commands.replies import OK, Reply
@@ -50,6 +54,7 @@ for _name, _since in (("REPLICAOF", "5.0.0"), ("SLAVEOF", "1.0.0")):
 container("CLUSTER", group="cluster", since="3.0.0", summary="A container for cluster commands.")
 
 _CLUSTER = {
+    "HELP": (2, "loading stale", "", ""),
     "INFO": (2, "stale", "", "nondeterministic_output"),
     "KEYSLOT": (3, "stale", "key", ""),
     "LINKS": (2, "stale", "", "nondeterministic_output"),
@@ -66,6 +71,8 @@ _CLUSTER = {
 }
 """Subcommand: arity, flags, syntax, tips."""
 
+_CLUSTER_SINCE = {"LINKS": "7.0.0", "SHARDS": "7.0.0", "HELP": "5.0.0", "REPLICAS": "5.0.0"}
+
 for _name, (_arity, _flags, _syntax, _tips) in _CLUSTER.items():
 
     @command(
@@ -73,7 +80,7 @@ for _name, (_arity, _flags, _syntax, _tips) in _CLUSTER.items():
         arity=_arity,
         flags=_flags,
         group="cluster",
-        since="7.0.0" if _name in ("LINKS", "SHARDS") else "3.0.0",
+        since=_CLUSTER_SINCE.get(_name, "3.0.0"),
         complexity="O(1)",
         syntax=_syntax,
         tips=_tips,
@@ -81,19 +88,6 @@ for _name, (_arity, _flags, _syntax, _tips) in _CLUSTER.items():
     async def cluster_disabled(_context: Context, _words: list[bytes]) -> Reply:
         """Refuses: this server is no part of a cluster."""
         raise ClusterDisabled
-
-
-@command(
-    "CLUSTER|HELP",
-    arity=2,
-    flags="loading stale",
-    group="cluster",
-    since="5.0.0",
-    complexity="O(1)",
-)
-async def cluster_help(_context: Context, _words: list[bytes]) -> Reply:
-    """Lists the subcommands of CLUSTER."""
-    return help_lines("CLUSTER")
 
 
 for _name in ("READONLY", "READWRITE", "ASKING"):
@@ -158,13 +152,17 @@ container(
 )
 async def function_list(_context: Context, words: list[bytes]) -> Reply:
     """Lists the function libraries: none."""
-    rest = [word.upper() for word in words[2:]]
-    while rest:
-        option = rest.pop(0)
-        if option == b"LIBRARYNAME" and rest:
-            rest.pop(0)
-        elif option != b"WITHCODE":
-            raise SyntaxProblem
+    arguments, seen = Arguments(words, 2), set[bytes]()
+    while arguments.left:
+        word = arguments.take()
+        option = word.upper()
+        if option not in (b"LIBRARYNAME", b"WITHCODE") or option in seen:
+            raise UnknownArgument(word)
+        seen.add(option)
+        if option == b"LIBRARYNAME":
+            if not arguments.left:
+                raise NoLibraryName
+            arguments.take()
     return []
 
 
@@ -180,8 +178,10 @@ async def function_list(_context: Context, words: list[bytes]) -> Reply:
 )
 async def function_flush(_context: Context, words: list[bytes]) -> Reply:
     """Removes all function libraries, of which there are none."""
-    if len(words) > 3 or (len(words) == 3 and words[2].upper() not in (b"ASYNC", b"SYNC")):
-        raise SyntaxProblem
+    if len(words) > 3:
+        raise BadSubcommandUse("FUNCTION", words[1])
+    if len(words) == 3 and words[2].upper() not in (b"ASYNC", b"SYNC"):
+        raise BadFunctionFlush
     return OK
 
 

@@ -6,7 +6,7 @@ queue inside one transaction of the store, so that after a crash all its writes 
 
 from __future__ import annotations
 
-from commands.command import Keys
+from commands.command import Access, Keys
 from commands.context import Context
 from commands.errors import (
     DiscardWithoutMulti,
@@ -58,17 +58,18 @@ async def exec_(context: Context, _words: list[bytes]) -> Reply:
     changed = any(
         context.store.version(dataset) != version for dataset, version in client.watched.items()
     )
-    client.end_transaction()
-    if transaction.failed:
-        raise TransactionDiscarded
-    if changed:
-        return NULL_ARRAY
+    client.watched.clear()
     client.executing = True
     try:
+        if transaction.failed:
+            raise TransactionDiscarded
+        if changed:
+            return NULL_ARRAY
         async with context.store.transaction():
             values = [await context.server.run(context, words) for words in transaction.queued]
     finally:
         client.executing = False
+        client.end_transaction()
     return _framed(values)
 
 
@@ -101,7 +102,7 @@ async def discard(context: Context, _words: list[bytes]) -> Reply:
     "WATCH",
     arity=-2,
     flags="noscript loading stale fast allow_busy",
-    keys=Keys(1, -1, 1),
+    keys=Keys(1, -1, 1, Access.NONE),
     group="transactions",
     since="2.2.0",
     complexity="O(1) for each dataset",

@@ -487,7 +487,10 @@ class WideColumn:
         return self._send(_put_many(dataset, rows, timestamp_ms, expiry))
 
     def increment(self, dataset: Name, row: Name, column: Name, by: int = 1) -> int:
-        """Add to the newest integer of a column, 0 if there is none; return the new one."""
+        """Add to the newest integer of a column, 0 if there is none; return the new one.
+
+        As delivered, redis-py repeats a call whose connection broke; this one may then count twice.
+        """
         return self._send(_increment(dataset, row, column, by))
 
     def compare_and_put(

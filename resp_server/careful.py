@@ -10,6 +10,9 @@ import re
 
 MAX_MULTIBULK = 1_048_576
 MAX_LINE_BYTES = 64 * 1024
+RESTRICTED_WORDS = 10
+RESTRICTED_BYTES = 16_384
+"""What Redis takes from a client that has to log in: words in a command, bytes in a word."""
 
 _INTEGER = re.compile(rb"-?[0-9]{1,19}\Z")
 _ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7}
@@ -28,10 +31,21 @@ class ProtocolError(Exception):
 class CarefulParser:
     """Feed bytes, then call `next` until it returns None."""
 
-    __slots__ = ("_buffer", "_gathered", "_length", "_max_bulk", "_missing", "_position", "_words")
+    __slots__ = (
+        "_buffer",
+        "_gathered",
+        "_length",
+        "_missing",
+        "_position",
+        "_words",
+        "max_bulk_bytes",
+        "restricted",
+    )
 
-    def __init__(self, max_bulk_bytes: int) -> None:
-        self._max_bulk = max_bulk_bytes
+    def __init__(self, max_bulk_bytes: int, *, restricted: bool = False) -> None:
+        self.max_bulk_bytes = max_bulk_bytes
+        self.restricted = restricted
+        """Whether it takes only what a client needs to log in."""
         self._buffer = bytearray()
         self._position = 0
         self._missing = 0
@@ -50,6 +64,11 @@ class CarefulParser:
     @property
     def _unread(self) -> int:
         return len(self._buffer) - self._position
+
+    @property
+    def is_between_commands(self) -> bool:
+        """Whether the next byte begins a command."""
+        return not (self._missing or self._unread)
 
     @property
     def buffered(self) -> int:
@@ -76,7 +95,10 @@ class CarefulParser:
                 line = self._take_line("too big mbulk count string")
                 if line is None:
                     return None
-                self._missing = max(0, _count(line[1:], MAX_MULTIBULK, "invalid multibulk length"))
+                count = _count(line[1:], MAX_MULTIBULK, "invalid multibulk length")
+                if self.restricted and count > RESTRICTED_WORDS:
+                    raise ProtocolError("unauthenticated multibulk length")
+                self._missing = max(0, count)
                 self._words = []
             while self._missing:
                 if not self._take_argument():
@@ -93,9 +115,11 @@ class CarefulParser:
                 return False
             if line[:1] != b"$":
                 raise ProtocolError(f"expected '$', got '{line[:1].decode('latin-1')}'")
-            length = _count(line[1:], self._max_bulk, "invalid bulk length")
+            length = _count(line[1:], self.max_bulk_bytes, "invalid bulk length")
             if length < 0:
                 raise ProtocolError("invalid bulk length")
+            if self.restricted and length > RESTRICTED_BYTES:
+                raise ProtocolError("unauthenticated bulk length")
             self._length = length
         if self._unread < self._length + 2:
             return False

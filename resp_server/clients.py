@@ -122,7 +122,7 @@ class ClientRegistry:
 
     def show(self, client: Client, command: Command, words: list[bytes]) -> None:
         """Show a command to all who monitor, but for administration, which may hold secrets."""
-        if not command.flags.isdisjoint(("admin", "skip_monitor")):
+        if command.name == "quit" or not command.flags.isdisjoint(("admin", "skip_monitor")):
             return
         line = Status(monitor_line(client, command, words))
         for end in list(self.monitors):

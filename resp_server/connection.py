@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 from commands.client import Client, Condition
 from commands.command import Command
 from commands.context import CommandSettings, Context, Server
-from commands.errors import UnknownCommand
+from commands.errors import CommandError, TransactionDiscarded, UnknownCommand
 from commands.publishing.subscriptions import Subscriptions
 from commands.replies import QUEUED, Messages, Push, Status
 from commands.table import TABLE
@@ -86,6 +86,8 @@ class Connection(asyncio.Protocol):
         self._host = host
         self._tick = host.tick
         self._parser = host.parser()
+        self._restricted = False
+        """Whether it has to log in before it may send anything large."""
         self._left: list[list[bytes]] = []
         """Commands parsed, but left for the next turn."""
         self._replies: list[bytes] = []
@@ -131,6 +133,9 @@ class Connection(asyncio.Protocol):
         connected = transport.get_extra_info("socket")
         if connected is not None and not by_socket_file:
             keep_alive(connected, host.settings.tcp_keepalive)
+        if not self.client.is_admitted:
+            self._restricted = True
+            self._parser.restrict()
         self._context = Context(host.engine, self.client, host.command_settings, host.server)
         host.clients.add(self)
 
@@ -172,8 +177,9 @@ class Connection(asyncio.Protocol):
         more = bool(commands)
         try:
             if not commands:
-                commands = self._parser.take(COMMANDS_PER_TURN)
-                more = len(commands) == COMMANDS_PER_TURN or self._parser.failed
+                most = COMMANDS_PER_TURN if not self._restricted else self._restriction()
+                commands = self._parser.take(most)
+                more = len(commands) == most or self._parser.failed
         except ProtocolError as error:
             self._end_with(encode_error("ERR", str(error)))
         if commands:
@@ -185,6 +191,18 @@ class Connection(asyncio.Protocol):
             self._host.loop.call_soon(self._open, Reason.TURN)
         if self._ended:
             self._close_if_done()
+
+    def _restriction(self) -> int:
+        """Lift it once the client has logged in; how many commands may be read at once."""
+        if not self.client.is_admitted:
+            return 1  # the next one may come after it has logged in
+        self._restricted = False
+        self._parser.lift()
+        return COMMANDS_PER_TURN
+
+    def limit_input(self, max_bulk_bytes: int, max_buffer_bytes: int) -> None:
+        """What the next argument and command may be long."""
+        self._parser.limit(max_bulk_bytes, max_buffer_bytes)
 
     def _end_with(self, reply: bytes) -> None:
         """Say one last thing; the connection closes once it is sent."""
@@ -232,7 +250,7 @@ class Connection(asyncio.Protocol):
                 return self._reply(command, QUEUED)
             assert command.handler is not None
         except Postponed:
-            self._postponed = True
+            self._postponed = client.blocked = True
             self._gate.hold(Reason.PAUSE)
             return 0
         except Exception as error:
@@ -280,8 +298,14 @@ class Connection(asyncio.Protocol):
             log.warning("a web page may be talking to this server: closing its connection")
             self._end_with(b"")
             return 0
-        if self.client.transaction is not None:
-            self.client.transaction.failed = True
+        transaction = self.client.transaction
+        if command is None:
+            self.client.last_command = getattr(error, "command_name", "")
+        if isinstance(error, CommandError) and words[0].lower() == b"exec":
+            self.client.end_transaction()
+            error = TransactionDiscarded(error)
+        elif transaction is not None:
+            transaction.failed = True
         return self._reply_error(error, command, ran=False)
 
     def _reply_error(self, error: Exception, command: Command | None, *, ran: bool = True) -> int:
@@ -406,7 +430,9 @@ class Connection(asyncio.Protocol):
             self._tick.add(self)
 
     def resume(self) -> None:
-        self._open(Reason.PAUSE)
+        if self._gate.holds(Reason.PAUSE):
+            self.client.blocked = False
+            self._open(Reason.PAUSE)
 
     def buffers(self) -> dict[str, int]:
         waiting = self._transport.get_write_buffer_size() + sum(map(len, self._replies))

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
-from commands.access.denials import DenialLog
-from commands.client import Condition
+from commands.access.denials import Denial, DenialLog
+from commands.client import Client, Condition
 from commands.command import Command
 from commands.context import Context
 from commands.errors import (
     AuthenticationRequired,
     CommandError,
+    DebugDisabled,
     InternalError,
     NoPermission,
+    NoPermissionAnyMore,
     NotInTransaction,
     OnlySubscribing,
     WrongArity,
@@ -54,12 +57,14 @@ class Execution:
         slow_log: SlowLog,
         latency: LatencyMonitor,
         denials: DenialLog,
+        allows_debugging: Callable[[Client], bool],
     ) -> None:
         self._clients = clients
         self._calls = calls
         self._slow_log = slow_log
         self._latency = latency
         self._denials = denials
+        self._allows_debugging = allows_debugging
         self.slow_seconds = 0.0
         """A call that takes longer is told to slow log and latency monitor; see update()."""
         self.update()
@@ -74,6 +79,8 @@ class Execution:
         """Raise what speaks against running it now; True when it was queued for EXEC instead."""
         client = context.client
         conditions = client.conditions
+        if command.name == "debug" and not self._allows_debugging(client):
+            raise DebugDisabled
         if conditions & Condition.LOGIN and not command.before_login:
             raise AuthenticationRequired
         if conditions & Condition.TRANSACTION and "no_multi" in command.flags:
@@ -91,16 +98,27 @@ class Execution:
         transaction.writes |= changes_anything(command)
         return True
 
-    def _check_permission(self, context: Context, command: Command, words: list[bytes]) -> None:
+    def _check_permission(
+        self,
+        context: Context,
+        command: Command,
+        words: list[bytes],
+    ) -> None:
+        denial = self._denial(context, command, words)
+        if denial is not None:
+            raise NoPermission(denial.reason, command.name)
+
+    def _denial(self, context: Context, command: Command, words: list[bytes]) -> Denial | None:
+        """Why the user may not run it, which is noted for ACL LOG."""
         denial = context.client.user.denial(command, words)
         if denial is not None:
             self._denials.add(
                 denial,
                 user=context.client.user.name,
-                in_transaction=context.client.transaction is not None or context.client.executing,
+                in_transaction=context.client.transaction is not None,
                 client=self._clients.describe(context.client),
             )
-            raise NoPermission(denial.reason, command.name)
+        return denial
 
     # After
 
@@ -146,7 +164,9 @@ class Execution:
         started = time.perf_counter()
         try:
             if client.conditions & Condition.LIMITED:
-                self._check_permission(context, command, words)
+                denial = self._denial(context, command, words)
+                if denial is not None:
+                    raise NoPermissionAnyMore(denial.reason)
             assert command.handler is not None
             ran = True
             return await command.handler(context, words)

@@ -54,6 +54,7 @@ class CommandParser:
         "_max_buffer",
         "_max_bulk",
         "_reader",
+        "_restricted",
         "_taken",
         "_waiting",
     )
@@ -80,6 +81,24 @@ class CommandParser:
         self._buffered = 0
         """Bytes given to hiredis since a command came out of it."""
         self._error: ProtocolError | None = None
+        self._restricted = False
+        """Whether the connection is read carefully only because it was restricted."""
+
+    def restrict(self) -> None:
+        """Of a new connection: it may send small commands only, until lift()."""
+        self._restricted = True
+        self._careful = CarefulParser(self._max_bulk, restricted=True)
+
+    def lift(self) -> None:
+        """From the next command on it may send anything; between two commands hiredis goes on."""
+        if self._careful is not None:
+            self._careful.restricted = False
+
+    def limit(self, max_bulk_bytes: int, max_buffer_bytes: int) -> None:
+        """Other limits than at first, for what comes next."""
+        self._max_bulk, self._max_buffer = max_bulk_bytes, max_buffer_bytes
+        if self._careful is not None:
+            self._careful.max_bulk_bytes = max_bulk_bytes
 
     @property
     def failed(self) -> bool:
@@ -254,6 +273,9 @@ class CommandParser:
         else:
             return True
         if not self._waiting:
+            if self._restricted and not careful.restricted and careful.is_between_commands:
+                self._restricted = False
+                self._careful = None
             return False
         careful.feed(self._waiting.popleft())
         if careful.buffered > self._max_buffer:

@@ -103,6 +103,7 @@ class Server:
         self.live = Live(settings, self.command_settings, self.server, self.engine, self.listeners)
         self.live.apply(ALL_NAMES - {"requirepass"})
         self.server.configuration.add_listener(self.live.apply)
+        self.server.configuration.add_listener(self._limit_input)
         users.on_change = self.clients.user_changed
 
     async def shut_down(self) -> None:
@@ -206,6 +207,11 @@ class Server:
     def count_sent(self, bytes_out: int) -> None:
         self._counters.output_bytes += bytes_out
         self._counters.writes += 1
+
+    def _limit_input(self, _names: frozenset[str]) -> None:
+        settings = self._settings
+        for connection in self._connections():
+            connection.limit_input(settings.proto_max_bulk_len, settings.client_query_buffer_limit)
 
     def _connections(self) -> list[Connection]:
         return [end for end in self.clients.ends() if isinstance(end, Connection)]

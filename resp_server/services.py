@@ -58,7 +58,12 @@ class Services:
         self.latency = LatencyMonitor()
         self.clients = ClientRegistry(loop)
         self.execution = Execution(
-            self.clients, self.calls, self.slow_log, self.latency, users.denials
+            self.clients,
+            self.calls,
+            self.slow_log,
+            self.latency,
+            users.denials,
+            self.allows_debugging,
         )
         self.configuration = Configuration(
             settings, file, lambda: [user.line() for user in users.all()]

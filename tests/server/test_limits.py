@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.harness import ServerProcess
 from tests.server.test_protocol import MEGABYTE, MEMORY_LIMIT, Wire, encode, resident_bytes, until
 
 MakeServer = Callable[..., ServerProcess]
+KINDS = ["channels", "patterns", "shard_channels"]
 
 
 def new_client(**state: Any) -> Client:
@@ -73,7 +74,7 @@ def test_a_limit_that_is_switched_off_and_on_begins_anew() -> None:
     assert watch.exceeded(soft, 60, 15.0)
 
 
-@pytest.mark.parametrize("kind", ["channels", "patterns", "shard_channels"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_listeners_have_a_limit_of_their_own(kind: str) -> None:
     normal, pubsub = OutputLimit(1, 1, 1), OutputLimit(2, 2, 2)
     limits = OutputLimits(normal=normal, replica=normal, pubsub=pubsub)
@@ -81,6 +82,7 @@ def test_listeners_have_a_limit_of_their_own(kind: str) -> None:
     assert limit_of(client, limits) == normal
     getattr(client.subscriptions, kind)[b"news"] = None
     assert limit_of(client, limits) == pubsub
+    assert limit_of(new_client(monitoring=True), limits) == pubsub
 
 
 def test_the_default_limits_are_those_of_redis() -> None:
@@ -97,12 +99,22 @@ def clients_of(wire: Wire) -> int:
     return int(found.partition(b"connected_clients:")[2].split()[0])
 
 
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server that cuts subscribers off at two megabytes."""
+    running = ServerProcess(
+        tmp_path_factory.mktemp("limited") / "data", client_output_buffer_limit="pubsub 2mb 0 0"
+    )
+    yield running.start()
+    running.close()
+
+
 @pytest.mark.parametrize("protocol", [2, 3])
 @pytest.mark.parametrize("subscribe", ["SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE"])
 def test_a_subscriber_that_never_reads_is_cut_off(
-    make_server: MakeServer, protocol: int, subscribe: str
+    limited: ServerProcess, protocol: int, subscribe: str
 ) -> None:
-    server = make_server(client_output_buffer_limit="pubsub 2mb 0 0")
+    server = limited
     publish = "SPUBLISH" if subscribe == "SSUBSCRIBE" else "PUBLISH"
     with Wire(server) as silent, Wire(server) as attentive, Wire(server) as publisher:
         for wire in (silent, attentive):
@@ -157,9 +169,9 @@ def test_a_reply_over_the_limit_of_normal_clients(make_server: MakeServer) -> No
         assert other.call("ECHO", value) == value
 
 
-def test_a_monitor_that_never_reads_is_cut_off(make_server: MakeServer) -> None:
+def test_a_monitor_that_never_reads_is_cut_off(limited: ServerProcess) -> None:
     """Other than in Redis, where it is limited by nothing."""
-    server = make_server(client_output_buffer_limit="pubsub 2mb 0 0")
+    server = limited
     with Wire(server) as silent, Wire(server) as other:
         assert silent.call("MONITOR") == b"OK"
         for _ in range(300):
@@ -188,7 +200,7 @@ def test_who_is_idle(timeout: int, silence: float, state: dict[str, Any], idle: 
     assert is_idle(client, timeout, 1000.0 + silence) == idle
 
 
-@pytest.mark.parametrize("kind", ["channels", "patterns", "shard_channels"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_who_listens_is_never_idle(kind: str) -> None:
     client = new_client(last_active=0.0)
     getattr(client.subscriptions, kind)[b"news"] = None

@@ -19,6 +19,8 @@ from typing import Any
 import pytest
 import redis
 from cryptography.hazmat.primitives import serialization
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from resp_server import doors
 from resp_server.listening import CannotListen
@@ -528,6 +530,7 @@ class SecureServer(ServerProcess):
             ssl=True,
             ssl_ca_certs=str(self.certificates.ca),
             ssl_check_hostname=True,
+            retry=Retry(NoBackoff(), 0),
             socket_timeout=60,
             **options,
         )
@@ -643,11 +646,14 @@ def test_a_server_that_requires_certificates(
     )
     try:
         running.start()
-        good = {
+        good: dict[str, Any] = {
             "ssl_certfile": str(certificates.client_cert),
             "ssl_keyfile": str(certificates.client_key),
         }
-        bad = {"ssl_certfile": str(others.client_cert), "ssl_keyfile": str(others.client_key)}
+        bad: dict[str, Any] = {
+            "ssl_certfile": str(others.client_cert),
+            "ssl_keyfile": str(others.client_key),
+        }
         with running.client(**good) as client:
             assert client.ping()
         for options in ({}, bad):

@@ -16,6 +16,7 @@ from tests.compare.conversations import (
     protocol,
     pubsub,
     server,
+    states,
     statistics,
     transactions,
 )
@@ -37,6 +38,7 @@ ALL: list[Conversation] = [
         acl,
         cluster,
         keyspace,
+        states,
     )
     for conversation in family.CONVERSATIONS
 ]

@@ -203,6 +203,16 @@ CONVERSATIONS = [
         "CLIENT KILL USER nobody",
     ),
     talk(
+        "client kill within a transaction",
+        "b: PING",
+        "MULTI",
+        "CLIENT KILL ID {b.id}",
+        "CLIENT KILL ADDR {a.address} SKIPME no",
+        "PING",
+        step("EXEC", ends=True),
+        hears("b", 0, ends=True),
+    ),
+    talk(
         "client reply",
         "CLIENT REPLY ON",
         step("CLIENT REPLY OFF", replies=0),
@@ -317,7 +327,7 @@ CONVERSATIONS = [
         until("CLIENT LIST ID {b.id}", "flags=b"),
         "CLIENT KILL ID {b.id}",
         hears("b", 0, ends=True),
-        step("INFO clients", fields("blocked_clients")),
+        until("INFO clients", "blocked_clients:0"),
     ),
     talk(
         "transactions while writes are paused",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.compare.conversation import hears, raw, step, talk, words
-from tests.compare.likeness import any_order, help_text, masking
+from tests.compare.likeness import any_order, help_text, masking, values_of
 
 WHICH = masking(r"one|two|three")
 """Which channel of several is left first: the order is not promised."""
@@ -233,6 +233,20 @@ CONVERSATIONS = [
         "HELLO 3",
         "HELLO 2 FOO",
         protocols=(2,),
+    ),
+    talk(
+        "back to the older protocol while listening",
+        "SUBSCRIBE one",
+        "PSUBSCRIBE o*",
+        step("HELLO 2", values_of("id")),
+        "PING",
+        "ECHO a",
+        "b: PUBLISH one hello",
+        hears("a", 2),
+        "UNSUBSCRIBE one",
+        "PUNSUBSCRIBE o*",
+        "ECHO a",
+        protocols=(3,),
     ),
     talk(
         "a listener that goes away",

@@ -172,6 +172,8 @@ CONVERSATIONS = [
         "debug when it is allowed",
         "DEBUG SLEEP 0",
         "debug sleep 0.001",
+        "DEBUG SLEEP x",
+        "DEBUG SLEEP -1",
         "DEBUG SLEEP",
         "DEBUG FOO",
         "DEBUG SLEEP 0 0",
