@@ -223,14 +223,17 @@ def _flags(client: Client) -> str:
     group="connection",
     since="2.4.0",
     complexity="O(N) for N clients",
-    syntax="(address | filter value [filter value ...])",
+    syntax=(
+        "(address | ID client-id | TYPE (NORMAL | MASTER | SLAVE | REPLICA | PUBSUB)"
+        " | USER username | ADDR address | LADDR address | SKIPME yes-or-no)"
+        " [filter value [filter value ...]]"
+    ),
 )
 async def client_kill(context: Context, words: list[bytes]) -> Reply:
     """Ends connections.
 
-    With an address, as in CLIENT LIST, that one. With filters all that fit every one of them: ID
-    client-id, TYPE (NORMAL | MASTER | REPLICA | PUBSUB), USER username, ADDR address, LADDR
-    address; the caller's own only with SKIPME no. Replies OK, or with filters how many there were.
+    With an address, as in CLIENT LIST, that one. With filters all that fit every one of them: the
+    caller's own only with SKIPME no. Replies OK, or with filters how many there were.
     """
     clients = context.server.clients
     if len(words) == 3:

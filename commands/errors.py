@@ -303,14 +303,14 @@ class DebugDisabled(CommandError):
         )
 
 
-class NotAFloat(CommandError):
-    def __init__(self) -> None:
-        super().__init__("value is not a valid float")
-
-
 class NotWhileExecuting(CommandError):
     def __init__(self, name: str) -> None:
         super().__init__(f"{name} isn't allowed for DENY BLOCKING client")
+
+
+class BadDatabaseIndex(CommandError):
+    def __init__(self, which: str) -> None:
+        super().__init__(f"invalid {which} DB index")
 
 
 class NoLocalLog(CommandError):

@@ -9,12 +9,12 @@ import re
 from commands.arguments import Arguments, Option, take_options
 from commands.command import Access, Keys
 from commands.context import Context
-from commands.errors import InvalidCursor, SyntaxProblem
+from commands.errors import BadDatabaseIndex, DatabaseOutOfRange, InvalidCursor, SyntaxProblem
 from commands.help import help_lines
 from commands.replies import OK, Reply, Status
 from commands.server import check_flush_mode
 from commands.table import command, container
-from storage.integers import MIN_INTEGER
+from storage.integers import MIN_INTEGER, parse_integer
 
 _KEY = Keys(1, 1, 1, Access.NONE)
 _KEYS = Keys(1, -1, 1, Access.NONE)
@@ -51,6 +51,27 @@ async def dbsize(_context: Context, _words: list[bytes]) -> Reply:
 async def flushdb(_context: Context, words: list[bytes]) -> Reply:
     """Removes all keys of the selected database. Datasets stay; FLUSHALL drops them too."""
     check_flush_mode(words)
+    return OK
+
+
+@command(
+    "SWAPDB",
+    arity=3,
+    flags="write fast",
+    group="server",
+    categories="keyspace dangerous",
+    since="4.0.0",
+    complexity="O(1)",
+    syntax="index1 index2",
+)
+async def swapdb(context: Context, words: list[bytes]) -> Reply:
+    """Exchanges the keys of two databases. Datasets are in all of them."""
+    for word, which in zip(words[1:], ("first", "second"), strict=True):
+        index = parse_integer(word)
+        if index is None or not -(2**31) <= index < 2**31:
+            raise BadDatabaseIndex(which)
+    if not all(0 <= int(word) < context.settings.databases for word in words[1:]):
+        raise DatabaseOutOfRange
     return OK
 
 

@@ -13,7 +13,7 @@ from commands.errors import (
     NegativeTimeout,
     NoLocalLog,
     NoShutdown,
-    NotAFloat,
+    NotAnInteger,
     NotWhileExecuting,
     OutOfRange,
     SyntaxProblem,
@@ -25,6 +25,7 @@ from storage.integers import MIN_INTEGER, parse_integer
 
 _SHUTDOWN_WORDS = {b"NOSAVE", b"SAVE", b"NOW", b"FORCE", b"ABORT"}
 _COLUMNS = 7
+LONGEST_SLEEP_SECONDS = 1e6
 
 
 @command(
@@ -183,9 +184,11 @@ async def waitaof(context: Context, words: list[bytes]) -> Reply:
     Replies with two counts: this server, and its replicas, of which there are none.
     """
     local, replicas = parse_integer(words[1]), parse_integer(words[2])
-    if local is None or not 0 <= local <= 1:
+    if local is None or replicas is None:
+        raise NotAnInteger
+    if not 0 <= local <= 1:
         raise OutOfRange("value must between 0 and 1")
-    if replicas is None or replicas < 0:
+    if replicas < 0:
         raise OutOfRange("must be positive")
     seconds = _timeout(words[3])
     if local and not context.server.has_log():
@@ -279,13 +282,12 @@ async def debug(context: Context, words: list[bytes]) -> Reply:
 
 
 def _seconds(word: bytes) -> float:
+    """0 for what is no number, as Redis has it."""
     try:
         seconds = float(word)
     except ValueError:
-        raise NotAFloat from None
-    if not 0 <= seconds < 1e6:
-        raise NotAFloat
-    return seconds
+        return 0.0
+    return seconds if 0 <= seconds < LONGEST_SLEEP_SECONDS else 0.0
 
 
 @command(

@@ -39,8 +39,9 @@ log = logging.getLogger(__name__)
 
 COMMANDS_PER_TURN = 256
 TURN_SECONDS = 0.002
-COMMANDS_PER_CLOCK_READING = 16
 REPLY_BYTES_PER_TURN = 1024 * 1024
+CHECKED_OUTPUT_BYTES = 64 * 1024
+"""Less than this unread is looked at by and by, not at every reply."""
 CROSS_PROTOCOL_WORDS = frozenset((b"post", b"host:"))
 """What a browser sends first when a web page makes it talk to us; Redis ends such clients too."""
 
@@ -95,6 +96,11 @@ class Connection(asyncio.Protocol):
         """Places in _replies of those that tell of writes not in the log yet."""
         self._unsettled_messages: list[int] = []
         """Those of messages that tell of such writes."""
+        self._clients = host.clients
+        self._execution = host.execution
+        self._record = host.server.calls.record
+        self._ran: Command | None = None
+        """The command that has just run to its end, if one has."""
         self._postponed = False
         """Whether the command that was about to run waits for a pause to end."""
         self._task: asyncio.Task[None] | None = None
@@ -213,21 +219,30 @@ class Connection(asyncio.Protocol):
 
     def _run_all(self, commands: list[list[bytes]]) -> list[list[bytes]]:
         """Run them until the turn is over or the gate shuts; return those that are left."""
-        run, gate, clock = self._run, self._gate, time.monotonic
+        run, record, gate, clock = self._run, self._record, self._gate, time.monotonic
+        execution, clients = self._execution, self._clients
         bytes_left = REPLY_BYTES_PER_TURN
-        deadline = clock() + TURN_SECONDS
         done = 0
+        started = ended = clock()
+        deadline = started + TURN_SECONDS
         for words in commands:
+            self._ran = None
             bytes_left -= run(words)
             done += 1
-            if not gate.open or bytes_left < 0:
+            ended = clock()
+            command = self._ran
+            if command is not None:
+                seconds = ended - started
+                record(command.name, seconds)
+                if clients.watchful or seconds >= execution.slow_seconds:
+                    execution.note(self._context, command, words, seconds)
+            if not gate.open or bytes_left < 0 or ended > deadline:
                 break
-            if done % COMMANDS_PER_CLOCK_READING == 0 and clock() > deadline:
-                break
+            started = ended
+        self.client.last_active = ended
         if self._postponed:
             self._postponed = False
             done -= 1
-        self.client.last_active = deadline - TURN_SECONDS
         self._host.count_traffic(done, self._bytes_in)
         self._bytes_in = 0
         return commands[done:]
@@ -238,13 +253,11 @@ class Connection(asyncio.Protocol):
 
     def _run(self, words: list[bytes]) -> int:
         """Run one command up to its end or its first wait; the size of its reply."""
-        started = time.perf_counter()
-        command = None
-        execution, client = self._host.execution, self.client
+        command, client = None, self.client
         try:
             command = TABLE.resolve(words)
             client.last_command = command.name
-            if (client.conditions or self._host.clients.watchful) and execution.queue_or_pass(
+            if (client.conditions or self._clients.watchful) and self._execution.queue_or_pass(
                 self._context, command, words
             ):
                 return self._reply(command, QUEUED)
@@ -265,7 +278,7 @@ class Connection(asyncio.Protocol):
         else:
             self._suspend(command, coroutine, awaited, words)
             return 0
-        execution.note(self._context, command, words, time.perf_counter() - started)
+        self._ran = command
         return size
 
     def _reply(self, command: Command, value: Any) -> int:
@@ -309,7 +322,7 @@ class Connection(asyncio.Protocol):
         return self._reply_error(error, command, ran=False)
 
     def _reply_error(self, error: Exception, command: Command | None, *, ran: bool = True) -> int:
-        failure = self._host.execution.failure(error, command, ran=ran)
+        failure = self._execution.failure(error, command, ran=ran)
         encoded = encode_error(failure.code, failure.text)
         if self.client.conditions & Condition.QUIET:
             return self._reply_quietly(failure, encoded)
@@ -332,8 +345,9 @@ class Connection(asyncio.Protocol):
                 self._reply(command, value)
             else:
                 self._reply_error(error, command)
-            elapsed = time.perf_counter() - started
-            self._host.execution.note(self._context, command, words, elapsed)
+            seconds = time.perf_counter() - started
+            self._record(command.name, seconds)
+            self._execution.note(self._context, command, words, seconds)
             self._tick.add(self)
             self._host.loop.call_soon(self._handler_ended)
 
@@ -370,7 +384,8 @@ class Connection(asyncio.Protocol):
             sent = replies[0] if len(replies) == 1 else b"".join(replies)
             self._transport.write(sent)
             self._host.count_sent(len(sent))
-            self._check_output(time.monotonic())
+            if self._transport.get_write_buffer_size() > CHECKED_OUTPUT_BYTES:
+                self._check_output(time.monotonic())
         if self.client.closing:
             self._transport.close()
         elif self._gate.holds(Reason.STALL):
@@ -391,10 +406,12 @@ class Connection(asyncio.Protocol):
 
     def check_overdue(self, now: float) -> None:
         """Cut it off if it has been silent, or has left too much unread, for too long."""
-        if idle_clients([self.client], self._host.settings.timeout, now):
+        timeout = self._host.settings.timeout
+        if timeout and idle_clients([self.client], timeout, now):
             log.info("closing a connection that was idle: %s", self.client.address)
             self._transport.abort()
-        self._check_output(now)
+        if self._transport.get_write_buffer_size():
+            self._check_output(now)
 
     def _check_output(self, now: float) -> None:
         waiting = self._transport.get_write_buffer_size()

@@ -11,10 +11,11 @@ import asyncio
 import contextlib
 import logging
 import socket
-import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
+
+from resp_server.tls import ServerContext, accepted
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class TlsDoor:
     def __init__(
         self,
         listening: socket.socket,
-        context: ssl.SSLContext,
+        context: ServerContext,
         protocol_factory: ProtocolFactory,
     ) -> None:
         self.context = context
@@ -113,6 +114,7 @@ class TlsDoor:
             handshake.add_done_callback(self._handshakes.pop)
 
     async def _shake_hands(self, connection: socket.socket) -> None:
+        accepted.set(connection)
         try:
             await self._loop.connect_accepted_socket(
                 self._protocol_factory,

@@ -123,8 +123,8 @@ class Execution:
     # After
 
     def note(self, context: Context, command: Command, words: list[bytes], seconds: float) -> None:
-        """A command has run, well or not, and took so long."""
-        self._calls.record(command.name, seconds)
+        """A command has run, well or not: tell those whom this one interests. Recording that it ran
+        is its caller's, so that this need not be called for an ordinary one."""
         if seconds >= self.slow_seconds:
             self._note_slow(context, command, words, seconds)
         if self._clients.watchful:
@@ -174,4 +174,5 @@ class Execution:
             return self.failure(error, command, ran=ran)
         finally:
             if ran:
+                self._calls.record(command.name, time.perf_counter() - started)
                 self.note(context, command, words, time.perf_counter() - started)

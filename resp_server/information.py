@@ -433,7 +433,7 @@ class Information:
             system=self._machine_memory,
             clients=sum([held["tot-mem"] for held in inquiry.buffers()]),
             memtables=sum([dataset.memtable_bytes for dataset in datasets]),
-            cache=0,
+            cache=self._sources.engine.cache_bytes(),
             files=sum([dataset.disk_bytes for dataset in datasets]),
         )
 

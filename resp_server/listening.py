@@ -12,13 +12,12 @@ import contextlib
 import errno
 import logging
 import socket
-import ssl
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from resp_server.doors import Door, PlainDoor, SocketFile, TlsDoor
 from resp_server.settings import BadSetting, Settings
-from resp_server.tls import BadTls, server_context
+from resp_server.tls import BadTls, ServerContext, server_context
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +61,7 @@ class Listeners:
         """`settings` are looked at in open() and changed()."""
         self._settings = settings
         self._protocol_factory = protocol_factory
-        self._context: ssl.SSLContext | None = None
+        self._context: ServerContext | None = None
         self._doors: dict[Place, Door] = {}
         self._file_door: Door | None = None
         self._socket_file: SocketFile | None = None
@@ -127,14 +126,14 @@ class Listeners:
         if self._opened:
             self._use(_tls_context(self._settings))
 
-    def _go_back(self, context: ssl.SSLContext | None, places: list[Place]) -> None:
+    def _go_back(self, context: ServerContext | None, places: list[Place]) -> None:
         self._use(context)
         try:
             self._switch_to(places)
         except CannotListen as error:
             log.error("%s, as before", error)
 
-    def _use(self, context: ssl.SSLContext | None) -> None:
+    def _use(self, context: ServerContext | None) -> None:
         self._context = context
         for door in self._doors.values():
             if isinstance(door, TlsDoor) and context is not None:
@@ -190,7 +189,7 @@ class Listeners:
         self._file_door = PlainDoor(listening, self._settings.tcp_backlog, self._protocol_factory)
 
 
-def _tls_context(settings: Settings) -> ssl.SSLContext | None:
+def _tls_context(settings: Settings) -> ServerContext | None:
     """None without a tls-port: then the files need not be there. BadTls if they are no good."""
     return server_context(settings) if settings.tls_port else None
 

@@ -39,6 +39,7 @@ from storage.rocks.options import RocksSettings
 log = logging.getLogger(__name__)
 
 SYNC_INTERVAL_SECONDS = 1.0
+OVERDUE_SECONDS = 1.0
 STOP_PATIENCE_SECONDS = 10.0
 
 
@@ -126,7 +127,8 @@ class Server:
         log.info("the store is closed, bye")
 
     async def _wait_for_handlers(self) -> None:
-        deadline = self.loop.time() + STOP_PATIENCE_SECONDS
+        deadline = self.loop.time() + OVERDUE_SECONDS = 1.0
+STOP_PATIENCE_SECONDS
         while any(connection.waits_for_handler for connection in self._connections()):
             if self.loop.time() > deadline:
                 log.warning("some commands did not end in time and are given up")
@@ -164,13 +166,16 @@ class Server:
             self.server.latency.add(event, int(seconds * 1000), int(time.time()))
 
     async def _keep_house(self) -> None:
-        """Sample rates, and send away who was idle too long or leaves too much unread."""
+        """Sample rates, and each second send away who was idle, or left too much unread, too long."""
+        looked = time.monotonic()
         while True:
             await asyncio.sleep(SAMPLE_SECONDS)
             now = time.monotonic()
             self.server.sampler.sample(now)
-            for connection in self._connections():
-                connection.check_overdue(now)
+            if now - looked >= OVERDUE_SECONDS:
+                looked = now
+                for connection in self._connections():
+                    connection.check_overdue(now)
 
     # For connections
 

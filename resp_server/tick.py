@@ -16,6 +16,7 @@ from storage.engine import Engine
 from storage.errors import StoreFailure, StoreStalled
 
 STALL_RETRY_SECONDS = 0.003
+NOTED_SECONDS = 0.001
 
 
 class Replying(Protocol):
@@ -48,9 +49,10 @@ class Tick:
         engine: Engine,
         on_commit: Callable[[float, StoreFailure | None], None] = lambda _seconds, _failure: None,
     ) -> None:
-        """`on_commit` is told how many seconds each commit took, and whether it failed."""
+        """`on_commit` is told of commits that took NOTED_SECONDS or failed, and of the next one."""
         self._loop = loop
         self._on_commit = on_commit
+        self._failed = False
         self._engine = engine
         self._replying: dict[Replying, None] = {}
         self._scheduled = False
@@ -77,7 +79,10 @@ class Tick:
             for connection in self._replying:
                 connection.stall()
         else:
-            self._on_commit(time.perf_counter() - started, failure)
+            seconds = time.perf_counter() - started
+            if failure is not None or self._failed or seconds >= NOTED_SECONDS:
+                self._failed = failure is not None
+                self._on_commit(seconds, failure)
             self._scheduled = False
             ready, self._replying = list(self._replying), {}
         for connection in ready:

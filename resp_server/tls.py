@@ -1,15 +1,19 @@
 """The TLS directives made into an ssl.SSLContext, for server use.
 
 Reads the files that are named and says in one line which of them cannot be used and why. Knows
-nothing of sockets and connections; a context is made anew for every change, never changed.
+nothing of listening and of clients; a context is made anew for every change, never changed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import socket
 import ssl
 import warnings
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 from resp_server.settings import Settings
 
@@ -32,9 +36,48 @@ class BadTls(Exception):
     """The TLS directives cannot be used; the text says which, and names the file if it is one."""
 
 
-def server_context(settings: Settings) -> ssl.SSLContext:
+accepted: ContextVar[socket.socket] = ContextVar("accepted")
+"""The connection that a task shakes hands on."""
+
+
+class Handshake(ssl.SSLObject):
+    """One that says why when it fails.
+
+    OpenSSL leaves an alert to be sent, but asyncio and uvloop close the connection without it. Then
+    clients learn nothing, and redis-cli is killed by SIGPIPE when it complains about that.
+    """
+
+    connection: socket.socket
+    outgoing: ssl.MemoryBIO
+
+    def do_handshake(self) -> None:
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError:
+            with contextlib.suppress(OSError):
+                self.connection.send(self.outgoing.read())
+            raise
+
+
+class ServerContext(ssl.SSLContext):
+    """Begins a Handshake on the connection in `accepted`."""
+
+    sslobject_class = Handshake
+
+    def wrap_bio(
+        self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *words: Any, **options: Any
+    ) -> ssl.SSLObject:
+        handshake = super().wrap_bio(incoming, outgoing, *words, **options)
+        assert isinstance(handshake, Handshake)
+        handshake.connection, handshake.outgoing = accepted.get(), outgoing
+        return handshake
+
+
+def server_context(settings: Settings) -> ServerContext:
     """What connections are encrypted with, as the directives say now. BadTls if they cannot be."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.Options.OP_NO_RENEGOTIATION  # it costs a server more than a client
     _choose_protocols(context, settings.tls_protocols)
     _choose_ciphers(context, settings)

@@ -75,6 +75,10 @@ class Engine(Protocol):
         """Sorted."""
         ...
 
+    def cache_bytes(self) -> int:
+        """What the cache of blocks read from disk holds."""
+        ...
+
     def version(self, dataset: bytes) -> int:
         """A number that every call that changes the dataset replaces by one it never had before.
 

@@ -63,6 +63,7 @@ class Terminal:
         os.close(self._screen)
 
     def type(self, text: str) -> None:
+        """Type when it waits for it: it throws away what was typed before its prompt."""
         os.write(self._screen, text.encode())
 
     def until(self, wanted: str) -> str:
@@ -154,6 +155,7 @@ def test_the_prompt_tells_of_databases_and_transactions(server: ServerProcess) -
         terminal.until(f"{prompt}[3](TX)> ")
         terminal.type("PING\r")
         terminal.until("QUEUED")
+        terminal.until("(TX)> ")
         terminal.type("EXEC\r")
         terminal.until("1) PONG")
         terminal.until(f"{prompt}[3]> ")
@@ -169,6 +171,7 @@ def test_it_comes_back_after_a_restart(make_server: MakeServer) -> None:
         terminal.until(f"127.0.0.1:{server.port}> ")
         terminal.type("CLIENT SETNAME me\r")
         terminal.until("OK")
+        terminal.until("> ")
         server.stop()
         terminal.type("PING\r")
         terminal.until("not connected> ")

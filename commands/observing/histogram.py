@@ -1,7 +1,7 @@
 """Durations in buckets: 128 to each doubling, so that a percentile is right to a hundredth.
 
 A bucket is the sign, the exponent and the first seven bits of the mantissa of a float of
-nanoseconds: cutting the float's bits off is all that sorting a duration in takes. From 128 ns on
+nanoseconds: the upper half of its four bytes is all that sorting a duration in takes. From 128 ns on
 these are the buckets of the HDR histograms that Redis keeps; below they are finer.
 """
 
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import struct
-from array import array
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
-_CUT_BITS = 52 - 7
-"""The bits of a double's mantissa that are cut off."""
+_CUT_BITS = 23 - 7
+"""The bits of a float's mantissa that are cut off."""
+_UPPER_HALF = 1 if sys.byteorder == "little" else 0
 _FIRST_BOUND_NS = 1024
 
 
@@ -29,10 +30,10 @@ class Histogram:
         """How many durations there are."""
 
     def add(self, seconds: Sequence[float]) -> None:
-        """Sort many in at once: about a tenth of a microsecond each."""
-        nanoseconds = array("d", [duration * 1e9 for duration in seconds])
-        bits = memoryview(nanoseconds).cast("B").cast("q")
-        self._counts.update([pattern >> _CUT_BITS for pattern in bits])
+        """Sort many in at once: less than a tenth of a microsecond each."""
+        nanoseconds = [duration * 1e9 for duration in seconds]
+        halves = memoryview(struct.pack(f"{len(seconds)}f", *nanoseconds)).cast("H")
+        self._counts.update(halves[_UPPER_HALF::2].tolist())
         self.total += len(seconds)
 
     def percentile_us(self, percent: float) -> float:
@@ -67,12 +68,12 @@ class Histogram:
 
 
 def _bucket(nanoseconds: float) -> int:
-    (pattern,) = struct.unpack("q", struct.pack("d", nanoseconds))
+    (pattern,) = struct.unpack("<i", struct.pack("<f", nanoseconds))
     return int(pattern) >> _CUT_BITS
 
 
 def _shortest_ns(bucket: int) -> float:
-    (nanoseconds,) = struct.unpack("d", struct.pack("q", bucket << _CUT_BITS))
+    (nanoseconds,) = struct.unpack("<f", struct.pack("<i", bucket << _CUT_BITS))
     return float(nanoseconds)
 
 

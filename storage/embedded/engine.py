@@ -127,6 +127,9 @@ class EmbeddedEngine:
     def dataset_names(self) -> list[bytes]:
         return self._datasets.names()
 
+    def cache_bytes(self) -> int:
+        return self._store.cache_bytes()
+
     def version(self, dataset: bytes) -> int:
         found = self._datasets.get(dataset)
         return 0 if found is None else found.version

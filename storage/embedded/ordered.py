@@ -81,6 +81,10 @@ class OrderedStore(Protocol):
         """
         ...
 
+    def cache_bytes(self) -> int:
+        """What its cache of blocks holds; 0 without one."""
+        ...
+
     def sync(self) -> None:
         """Bring the log to the disk. Blocks; safe on a thread."""
         ...

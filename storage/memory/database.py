@@ -95,6 +95,9 @@ class MemoryDatabase:
             assert isinstance(family, MemoryFamily)
             family.apply(kind, first, second)
 
+    def cache_bytes(self) -> int:
+        return 0
+
     def sync(self) -> None:
         """Nothing to do: there is no disk."""
 

@@ -314,6 +314,10 @@ class RocksDatabase:
         """Errors RocksDB met on its own threads; it counts them on the default family alone."""
         return _property(self._rdict, "rocksdb.background-errors")
 
+    def cache_bytes(self) -> int:
+        with _translated():
+            return _property(self._rdict, "rocksdb.block-cache-usage")
+
     # Families
 
     def families(self) -> dict[str, Family]:

@@ -49,7 +49,6 @@ REASONS = {
     "replconf": _NO_REPLICATION,
     "sync": _NO_REPLICATION,
     "restore-asking": "there is no cluster",
-    "swapdb": _NO_TYPES,
 }
 """Why a command is not there, where its group does not say."""
 WITHOUT_SUBCOMMANDS = {
@@ -86,6 +85,7 @@ REMARKS = {
     "select": "datasets are shared by all databases",
     "shutdown": "always with all that was written on the disk",
     "slaveof": "`NO ONE` alone: " + _NO_REPLICATION,
+    "swapdb": _NO_KEYS,
     "type": _NO_KEYS,
     "wait": "there are no replicas",
     "waitaof": "the log is always on; there are no replicas",

@@ -12,7 +12,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.compare.wire import END, SILENCE, Reply, Wire, encode
 
@@ -121,11 +121,14 @@ def hears(
     return Step(f"{speaker} hears", speaker, (), b"", replies, ends, (like,) if like else ())
 
 
-def changes(speaker: str, key: str, *, queued: bool = False) -> Step:
+def changes(speaker: str, key: str, *, queued: bool = False, replies: int = 1) -> Step:
     """A write to what is called `key`: a string in Redis, a row of a dataset in Colonnade."""
     theirs = ("SET", key, "value")
     ours = ("WCPUT", key, "row", "*", "column", "value")
-    return _translated(f"{speaker}: a change of {key}", theirs, ours, exactly if queued else _done)
+    change = _translated(
+        f"{speaker}: a change of {key}", theirs, ours, exactly if queued else _done
+    )
+    return replace(change, replies=replies)
 
 
 def reads(speaker: str, key: str) -> Step:

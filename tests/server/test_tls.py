@@ -217,6 +217,30 @@ def test_certificates_of_clients(
     run(test)
 
 
+@pytest.mark.parametrize(
+    ("most", "reason"),
+    [
+        (TLSV1_2, "SSLV3_ALERT_HANDSHAKE_FAILURE"),
+        (TLSV1_3, "TLSV13_ALERT_CERTIFICATE_REQUIRED"),
+    ],
+)
+def test_a_client_is_told_why_it_is_refused(
+    certificates: Certificates, most: Any, reason: str
+) -> None:
+    async def test() -> None:
+        async with opened_with_tls(
+            certificates, tls_ca_cert_file=str(certificates.ca), tls_auth_clients="yes"
+        ) as secure:
+            with pytest.raises(ssl.SSLError) as refusal:
+                async with connected(
+                    "127.0.0.1", secure.settings.tls_port, client_context(certificates, most=most)
+                ) as (reader, _):
+                    await reader.read()
+            assert refusal.value.reason == reason
+
+    run(test)
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing")
 def test_authorities_in_a_directory(certificates: Certificates, tmp_path: Path) -> None:
     shutil.copy(certificates.ca, tmp_path)

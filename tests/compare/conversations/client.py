@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.compare.conversation import hears, raw, step, talk, until, words
-from tests.compare.likeness import client_line, fields, help_text, number
+from tests.compare.conversation import changes, hears, raw, reads, step, talk, until, words
+from tests.compare.likeness import client_line, fields, help_text, number, outermost_type
 
 CONVERSATIONS = [
     talk(
@@ -201,6 +201,11 @@ CONVERSATIONS = [
         "CLIENT KILL ID 99999999 SKIPME yes SKIPME no",
         "CLIENT KILL ADDR x LADDR y",
         "CLIENT KILL USER nobody",
+        "CLIENT KILL ID 99999999 ID 99999998",
+        "CLIENT KILL ID 99999999 ADDR x TYPE pubsub LADDR y USER default SKIPME yes",
+        "CLIENT KILL id 99999999 addr",
+        "CLIENT KILL TYPE",
+        "CLIENT KILL ''  ''",
     ),
     talk(
         "client kill within a transaction",
@@ -231,6 +236,13 @@ CONVERSATIONS = [
         step("CLIENT REPLY SKIP", replies=0),
         step("ECHO d", replies=0),
         "client reply on",
+        step("CLIENT REPLY SKIP", replies=0),
+        step("FOO", replies=0),
+        "ECHO e",
+        step("CLIENT REPLY SKIP", replies=0),
+        step("MULTI", replies=0),
+        "PING",
+        "EXEC",
         "CLIENT REPLY foo",
         "CLIENT REPLY",
         "CLIENT REPLY ON OFF",
@@ -271,6 +283,30 @@ CONVERSATIONS = [
         "CLIENT UNPAUSE",
         hears("b"),
         hears("c"),
+    ),
+    talk(
+        "what of a transaction is held back",
+        step("CLIENT LIST ID {b.id} {c.id}", client_line),
+        changes("c", "a"),
+        "b: MULTI",
+        changes("b", "a", queued=True),
+        "d: MULTI",
+        step("CLIENT LIST ID {c.id}", client_line),
+        "CLIENT PAUSE 60000 WRITE",
+        step("b: EXEC", replies=0),
+        changes("d", "a", queued=True, replies=0),
+        reads("c", "a"),
+        changes("c", "a", replies=0),
+        until("CLIENT LIST ID {b.id}", "flags=xb"),
+        until("CLIENT LIST ID {c.id}", "flags=b"),
+        step("CLIENT LIST ID {b.id}", client_line),
+        step("INFO clients", fields("blocked_clients")),
+        "CLIENT KILL ID {c.id}",
+        hears("c", 0, ends=True),
+        "CLIENT UNPAUSE",
+        hears("b", like=outermost_type),
+        hears("d"),
+        step("d: EXEC", outermost_type),
     ),
     talk(
         "client pause of all",

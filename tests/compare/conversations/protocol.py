@@ -17,7 +17,12 @@ HOSTILE = [
     b"*1\r\n$9223372036854775808\r\n", b"*1\r\n+PING\r\n",
     b"*1\r\n*1\r\n$4\r\nPING\r\n", b"*1.0\r\n", b"*01\r\n$4\r\nPING\r\n",
     b"POST / HTTP/1.1\r\n", b"Host: a\r\n",
-    b"*1\r\n$\r\n", b"* 1\r\n", b"*1 \r\n", b"*+1\r\n",
+    b"*1\r\n$4\r\nPINGxx", b"*1\r\n$04\r\nPING\r\n", b"*1\r\n$+4\r\nPING\r\n",
+    b"*1\r\n$4 \r\nPING\r\n", b"*2\r\n$4\r\nPING\r\n$0\r\n\r\n",
+    b"*1\r\n$4\r\nPING\r\n\r\n\r\n", b"*\r\n", b"*-\r\n", b"*1\r\n_\r\n",
+    b"*1\r\n#t\r\n", b"*1\r\n=8\r\ntxt:PING\r\n", b"%1\r\n$4\r\nPING\r\n$1\r\na\r\n",
+    b"~1\r\n$4\r\nPING\r\n", b">1\r\n$4\r\nPING\r\n", b"$4\r\nPING\r\n",
+    b"*1\r\n$4\r\n\r\n\r\n\r\n", b"*1\r\n$\r\n", b"* 1\r\n", b"*1 \r\n", b"*+1\r\n",
 ]  # fmt: skip
 
 

@@ -272,6 +272,21 @@ CONVERSATIONS = [
         hears("a"),
     ),
     talk(
+        "publishing to oneself in a transaction",
+        "SUBSCRIBE one",
+        "MULTI",
+        "PUBLISH one hello",
+        "PING",
+        step("EXEC", replies=2),
+        protocols=(3,),
+    ),
+    talk(
+        "a long message",
+        "b: SUBSCRIBE one",
+        words("PUBLISH", "one", b"x" * 300_000),
+        hears("b"),
+    ),
+    talk(
         "unsubscribing in a transaction",
         "MULTI",
         "UNSUBSCRIBE",
