@@ -184,11 +184,11 @@ async def waitaof(context: Context, words: list[bytes]) -> Reply:
     Replies with two counts: this server, and its replicas, of which there are none.
     """
     local, replicas = parse_integer(words[1]), parse_integer(words[2])
-    if local is None or replicas is None:
+    if local is None:
         raise NotAnInteger
     if not 0 <= local <= 1:
         raise OutOfRange("value must between 0 and 1")
-    if replicas < 0:
+    if replicas is None or replicas < 0:
         raise OutOfRange("must be positive")
     seconds = _timeout(words[3])
     if local and not context.server.has_log():

@@ -42,7 +42,7 @@ for _name, _since in (("REPLICAOF", "5.0.0"), ("SLAVEOF", "1.0.0")):
         group="server",
         since=_since,
         complexity="O(1)",
-        syntax="host port",
+        syntax="(host port | NO ONE)",
     )
     async def replicaof(context: Context, words: list[bytes]) -> Reply:
         """NO ONE leaves it a master, which it is. Another server cannot be followed."""

@@ -167,7 +167,8 @@ class ClientRegistry:
 
     @property
     def blocked_count(self) -> int:
-        return len(self._waiting)
+        """Those that wait in a command, and those that a pause holds back."""
+        return sum(client.blocked for client in self.all())
 
     async def wait(self, client: Client, seconds: float | None) -> None:
         """Until the time is over, or unblock(): then ClientUnblocked if it asks for an error."""

@@ -127,8 +127,7 @@ class Server:
         log.info("the store is closed, bye")
 
     async def _wait_for_handlers(self) -> None:
-        deadline = self.loop.time() + OVERDUE_SECONDS = 1.0
-STOP_PATIENCE_SECONDS
+        deadline = self.loop.time() + STOP_PATIENCE_SECONDS
         while any(connection.waits_for_handler for connection in self._connections()):
             if self.loop.time() > deadline:
                 log.warning("some commands did not end in time and are given up")
@@ -166,7 +165,7 @@ STOP_PATIENCE_SECONDS
             self.server.latency.add(event, int(seconds * 1000), int(time.time()))
 
     async def _keep_house(self) -> None:
-        """Sample rates, and each second send away who was idle, or left too much unread, too long."""
+        """Sample rates, and send away who was idle, or left too much unread, for too long."""
         looked = time.monotonic()
         while True:
             await asyncio.sleep(SAMPLE_SECONDS)

@@ -1,8 +1,8 @@
 """Durations in buckets: 128 to each doubling, so that a percentile is right to a hundredth.
 
 A bucket is the sign, the exponent and the first seven bits of the mantissa of a float of
-nanoseconds: the upper half of its four bytes is all that sorting a duration in takes. From 128 ns on
-these are the buckets of the HDR histograms that Redis keeps; below they are finer.
+nanoseconds: the upper half of its four bytes is all that sorting a duration in takes. From 128 ns
+on these are the buckets of the HDR histograms that Redis keeps; below they are finer.
 """
 
 from __future__ import annotations

@@ -291,7 +291,6 @@ CONVERSATIONS = [
         "b: MULTI",
         changes("b", "a", queued=True),
         "d: MULTI",
-        step("CLIENT LIST ID {c.id}", client_line),
         "CLIENT PAUSE 60000 WRITE",
         step("b: EXEC", replies=0),
         changes("d", "a", queued=True, replies=0),
