@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from commands.arguments import Arguments
+from commands.command import Access, Keys
 from commands.context import Context
 from commands.errors import SyntaxProblem
 from commands.help import help_lines
 from commands.observing import advice
 from commands.observing.memory import MemoryFigures
 from commands.replies import OK, Reply, Verbatim
-from commands.table import DATASET_OF_SUBCOMMAND, command, container
+from commands.table import command, container
 from storage.errors import InvalidDatasetName, NoSuchDataset
 from storage.integers import MIN_INTEGER
 from storage.model import DatasetInfo
@@ -23,7 +24,7 @@ _TIPS = "nondeterministic_output request_policy:all_shards response_policy:speci
     "MEMORY|USAGE",
     arity=-3,
     flags="readonly",
-    keys=DATASET_OF_SUBCOMMAND,
+    keys=Keys(2, 2, 1, Access.NONE),
     group="server",
     since="4.0.0",
     complexity="O(1)",

@@ -53,6 +53,7 @@ REPLIES = {
 def test_what_came_with_7_2(server: ServerProcess, line: str, protocol: str) -> None:
     with Wire(server.port, patience_seconds=10) as wire:
         wire.call("HELLO", protocol)
+        wire.call("SAVE")  # WAITAOF tells whether everything is on the disk
         wire.send(encode(list(step(line).words)))
         reply = shown([wire.read()])
     assert reply == REPLIES[line], f"redis {REPLIES[line]}, ours {reply}"

@@ -353,6 +353,7 @@ def test_keep_alive_of_a_time_that_the_system_does_not_take() -> None:
         (("10.0.0.1", 50000), False),
         (("::ffff:10.0.0.1", 50000, 0, 0), False),
         (("12.7.0.1", 50000), False),
+        (("1270::1", 50000, 0, 0), False),
         (("fe80::1", 50000, 0, 2), False),
     ],
 )

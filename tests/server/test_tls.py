@@ -391,7 +391,11 @@ def test_the_oldest_of_too_many_handshakes_is_given_up(
     run(test)
 
 
-def test_closing_the_doors_sends_away_who_shakes_hands(certificates: Certificates) -> None:
+def test_closing_the_doors_sends_away_who_shakes_hands(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "HANDSHAKE_SECONDS", 1000.0)
+
     async def test() -> None:
         async with (
             opened_with_tls(certificates) as secure,
@@ -429,7 +433,9 @@ def test_a_lack_of_descriptors_passes(
             assert await answers_tls(secure, client_context(certificates))
 
     run(test)
-    assert "a TLS connection could not be accepted: Too many open files" in caplog.text
+    assert [record.getMessage() for record in caplog.records] == [
+        "a TLS connection could not be accepted: Too many open files"
+    ]
 
 
 # Other certificates while it runs
@@ -490,6 +496,24 @@ def test_certificates_that_cannot_be_used_change_nothing(
             assert refusal.value.directive == "tls-key-file"
             assert f"the key in tls-key-file {others.server_key} is not that of" in caplog.text
             assert await answers_tls(secure, client_context(certificates))
+
+    run(test)
+
+
+def test_certificates_change_only_together_with_the_port(
+    certificates: Certificates, others: Certificates
+) -> None:
+    async def test() -> None:
+        async with opened_with_tls(certificates) as secure:
+            port = secure.settings.tls_port
+            with socket.create_server(("127.0.0.1", 0)) as other:
+                with pytest.raises(BadSetting, match="Unable to listen on this port"):
+                    secure.change(
+                        tls_cert_file=str(others.server_cert),
+                        tls_key_file=str(others.server_key),
+                        tls_port=other.getsockname()[1],
+                    )
+            assert await answers("127.0.0.1", port, client_context(certificates))
 
     run(test)
 
