@@ -70,16 +70,20 @@ async def exec_(context: Context, _words: list[bytes]) -> Reply:
     finally:
         client.executing = False
         client.end_transaction()
-    return _framed(values)
+    return _framed(values, is_dropped=client.silent or client.skips)
 
 
-def _framed(values: list[Reply]) -> Reply:
-    """One value a command: of several messages (SUBSCRIBE a b) those after the first follow."""
-    rest = [message for value in values if type(value) is Messages for message in value[1:]]
-    if not rest:
+def _framed(values: list[Reply], *, is_dropped: bool) -> Reply:
+    """One value a command: of several messages (SUBSCRIBE a b) those after the first follow, and
+    null stands for none (CLIENT REPLY SKIP). Where the reply is dropped, the messages are not."""
+    several = [value for value in values if type(value) is Messages]
+    if not several:
         return values
-    cut = [Messages(value[:1]) if type(value) is Messages else value for value in values]
-    return Messages([cut, *rest])
+    if is_dropped:
+        return Messages(message for messages in several for message in messages)
+    firsts = [(value or [None])[0] if type(value) is Messages else value for value in values]
+    rest = [message for messages in several for message in messages[1:]]
+    return Messages([firsts, *rest]) if rest else firsts
 
 
 @command(

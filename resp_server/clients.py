@@ -152,7 +152,8 @@ class ClientRegistry:
             self._pause_timer = None
         self._update()
         for end in self.ends():
-            end.resume()
+            # Not at once: this may be said in the midst of a transaction.
+            self._loop.call_soon(end.resume)
 
     def holds_back(self, context: Context, command: Command) -> bool:
         """Whether a pause holds this command back."""
@@ -175,11 +176,13 @@ class ClientRegistry:
         future: asyncio.Future[None] = self._loop.create_future()
         self._waiting[client] = future
         client.blocked = True
+        # No asyncio.wait_for: a handler is no task yet when it first waits.
+        timer = None if seconds is None else self._loop.call_later(seconds, _wake, future)
         try:
-            await asyncio.wait_for(future, seconds)
-        except TimeoutError:
-            return
+            await future
         finally:
+            if timer is not None:
+                timer.cancel()
             client.blocked = False
             del self._waiting[client]
 
@@ -190,13 +193,18 @@ class ClientRegistry:
         if with_error:
             future.set_exception(ClientUnblocked())
         else:
-            future.set_result(None)
+            _wake(future)
         return True
 
     def unblock_all(self) -> None:
         """The server ends: nobody waits any longer."""
         for client in list(self._waiting):
             self.unblock(client, with_error=True)
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
 def _may_hear_all(client: Client) -> bool:

@@ -167,7 +167,8 @@ class Connection(asyncio.Protocol):
             self._transport.close()
         else:
             self._close_if_done()
-        return True
+        # With TLS there is no half-closed connection, and saying so brings a warning.
+        return self._transport.get_extra_info("ssl_object") is None
 
     def pause_writing(self) -> None:
         self._gate.hold(Reason.REPLIES)

@@ -521,7 +521,8 @@ def test_rights_lost_after_queueing_are_lost_in_exec(own: int, admin: Wire) -> N
         assert wire.call("WCGET", "other", "row").text == b"QUEUED"
         admin.call("ACL", "SETUSER", "x", "resetkeys")
         (reply,) = wire.call("EXEC").elements
-        assert reply.text.startswith(b"NOPERM this user has no permissions to access")
+        assert reply.text.startswith(b"NOPERM ACLs rules changed between the moment")
+        assert reply.text.endswith(b"no permission to touch the specified keys")
 
 
 def test_reset_makes_a_client_the_default_user(own: int, admin: Wire) -> None:

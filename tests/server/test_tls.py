@@ -506,13 +506,15 @@ def test_certificates_change_only_together_with_the_port(
     async def test() -> None:
         async with opened_with_tls(certificates) as secure:
             port = secure.settings.tls_port
-            with socket.create_server(("127.0.0.1", 0)) as other:
-                with pytest.raises(BadSetting, match="Unable to listen on this port"):
-                    secure.change(
-                        tls_cert_file=str(others.server_cert),
-                        tls_key_file=str(others.server_key),
-                        tls_port=other.getsockname()[1],
-                    )
+            with (
+                socket.create_server(("127.0.0.1", 0)) as other,
+                pytest.raises(BadSetting, match="Unable to listen on this port"),
+            ):
+                secure.change(
+                    tls_cert_file=str(others.server_cert),
+                    tls_key_file=str(others.server_key),
+                    tls_port=other.getsockname()[1],
+                )
             assert await answers("127.0.0.1", port, client_context(certificates))
 
     run(test)
@@ -722,6 +724,28 @@ def test_clients_over_the_limit_are_refused_through_tls(
             assert first.call("PING") == b"PONG"
             with Wire(running) as second:
                 assert second.read_to_end() == b"-ERR max number of clients reached\r\n"
+    finally:
+        running.close()
+
+
+def test_a_subscriber_that_never_reads_is_cut_off_through_tls(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    running = SecureServer(
+        tmp_path / "data", certificates, client_output_buffer_limit="pubsub 2mb 0 0"
+    )
+    try:
+        running.start()
+        with Wire(running) as silent, Wire(running) as publisher:
+            silent.call("SUBSCRIBE", "news")
+            sent = 0
+            while publisher.call("PUBLISH", "news", "x" * 100_000) == 1:
+                sent += 1
+                assert sent < 500, "nobody was cut off"
+            with contextlib.suppress(OSError):
+                silent.read_to_end()
+            until(lambda: b"connected_clients:1\r\n" in publisher.call("INFO", "clients"))
+        assert "Traceback" not in running.log
     finally:
         running.close()
 
