@@ -1,6 +1,6 @@
 """Fixtures: a redis-server, another one, and Colonnade, for the whole session.
 
-The comparison is skipped where redis-server is not installed (apt install redis-server; CI does).
+The comparison is skipped where redis-server 7.0 is not installed (apt install redis-server; CI does).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _kept(directory: Path, start: Callable[[Path, dict[str, str]], Side]) -> Ite
 
 def _start_redis(home: Path, directives: dict[str, str]) -> Side:
     if not redis_is_installed():
-        pytest.skip("redis-server is not installed: nothing to compare with")
+        pytest.skip("redis-server 7.0 is not installed: nothing to compare with")
     return Side(RedisProcess(home, directives).start())
 
 

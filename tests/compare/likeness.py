@@ -166,13 +166,6 @@ def each(inner: Likeness) -> Likeness:
     return likeness
 
 
-def code_alone(reply: Reply) -> Reply:
-    """Of an error its first word; of anything else the type."""
-    if reply.kind == "error":
-        return Reply("error", reply.text.split(b" ")[0])
-    return outermost_type(reply)
-
-
 _OF_THE_MOMENT = (
     "id|addr|laddr|fd|age|idle|qbuf|qbuf-free|argv-mem|multi-mem|rbs|rbp|obl|oll|omem|tot-mem"
 )

@@ -22,7 +22,11 @@ PASSWORD = b"secret"
 
 
 def redis_is_installed() -> bool:
-    return shutil.which("redis-server") is not None
+    """Whether there is a redis-server of the version whose replies are Colonnade's model."""
+    if shutil.which("redis-server") is None:
+        return False
+    told = subprocess.run(["redis-server", "--version"], capture_output=True, check=True)
+    return b" v=7.0." in told.stdout
 
 
 class RedisProcess:

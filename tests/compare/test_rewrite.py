@@ -44,7 +44,7 @@ def rewritten(port: int, path: Path) -> list[str]:
 @pytest.fixture
 def theirs(tmp_path: Path) -> Iterator[list[str]]:
     if not redis_is_installed():
-        pytest.skip("redis-server is not installed: nothing to compare with")
+        pytest.skip("redis-server 7.0 is not installed: nothing to compare with")
     path = tmp_path / "theirs.conf"
     path.write_text(FILE)
     server = RedisProcess(tmp_path / "theirs", {}, path).start()

@@ -1,7 +1,6 @@
 """The command table against Redis's: what COMMAND tells of every command that both have.
 
-Nothing here names commands but the lists of what is meant to differ, and those are checked to be
-needed.
+No command is named here: what both have is compared, and none of it may differ.
 """
 
 from __future__ import annotations
@@ -21,11 +20,6 @@ FIELDS = (
     "name", "arity", "flags", "first key", "last key", "step", "categories", "tips", "keys",
 )  # fmt: skip
 OF_REDIS = redis_commands.names()
-
-DIFFERENT_FIELDS: dict[tuple[str, str], str] = {}
-"""(command, field): why it is not as in Redis."""
-DIFFERENT_OPTIONS: dict[str, str] = {}
-DIFFERENT_DOCS: dict[tuple[str, str], str] = {}
 
 
 def plain(reply: Reply) -> Any:
@@ -89,21 +83,9 @@ def test_command_info_is_that_of_redis(
         for field, expected, got in zip(FIELDS, theirs[name], ours[name], strict=True)
         if expected != got
     }
-    unlisted = {
-        field: pair for field, pair in different.items() if (name, field) not in DIFFERENT_FIELDS
-    }
-    assert not unlisted, "; ".join(
-        f"{field}: redis {expected}, ours {got}" for field, (expected, got) in unlisted.items()
+    assert not different, "; ".join(
+        f"{field}: redis {expected}, ours {got}" for field, (expected, got) in different.items()
     )
-
-
-def test_listed_differences_of_fields_are_needed(
-    entries: tuple[dict[str, Any], dict[str, Any]],
-) -> None:
-    theirs, ours = entries
-    for name, field in DIFFERENT_FIELDS:
-        index = FIELDS.index(field)
-        assert theirs[name][index] != ours[name][index], (name, field)
 
 
 @pytest.mark.parametrize("protocol", ["2", "3"])
@@ -150,8 +132,7 @@ def test_command_docs_has_the_shape_of_redis(reference: Sides, colonnade: Sides,
     )
     for command in sorted(set(theirs) & set(ours)):
         for field in ("since", "group"):
-            if (command, field) not in DIFFERENT_DOCS:
-                same(theirs[command][field], ours[command][field], (command, field))
+            same(theirs[command][field], ours[command][field], (command, field))
         more = set(ours[command]) - {*theirs[command], "arguments", "complexity"}
         assert not more, f"{command}: Redis has no {more}"
 
@@ -174,8 +155,7 @@ def test_documented_options_are_those_of_redis(
         for side in (reference(()), colonnade(()))
     )
     for command in sorted(set(theirs) & set(ours)):
-        if command not in DIFFERENT_OPTIONS:
-            same(sorted(theirs[command]), sorted(ours[command]), command)
+        same(sorted(theirs[command]), sorted(ours[command]), command)
 
 
 def _options(reply: Reply) -> Iterator[tuple[str, set[str]]]:
