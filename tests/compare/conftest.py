@@ -1,6 +1,6 @@
 """Fixtures: a redis-server, another one, and Colonnade, for the whole session.
 
-The comparison is skipped where redis-server 7.0 is not installed (apt install redis-server; CI does).
+The comparison is skipped where there is no redis-server 7.0 (apt install redis-server; CI does).
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pytest
 
 from tests.compare.conftest import Sides
 from tests.compare.servers import Side
-from tests.compare.wire import Wire
+from tests.compare.wire import Reply, Wire
 
 SECTIONS = (
     "server", "clients", "memory", "persistence", "stats", "replication", "cpu", "modules",
@@ -24,6 +24,17 @@ NAMED_DIRECTIVES = (
     "unixsocketperm", "enable-debug-command", "protected-mode", "tcp-backlog", "appendonly",
     "appendfsync", "save", "dir", "acllog-max-len", "acl-pubsub-default", "maxmemory",
 )  # fmt: skip
+NONSENSE = ("x", "-1", "1.5", "no more")
+OTHER_NONSENSE = {
+    "maxmemory-clients": "takes no percentage here",
+    "maxmemory-policy": "nothing is evicted, and the error says so",
+    "notify-keyspace-events": "has one class more, which the error lists",
+    "tls-ciphersuites": "cannot be chosen, and the error says so",
+    "tls-protocols": "is looked at when it is set; Redis looks when it listens",
+    "bind": "to nothing is what -1 means",
+    **dict.fromkeys(("requirepass", "tls-ciphers"), "may be any text"),
+}
+"""Directives whose refusals are not compared, and why."""
 KINDS = {
     "integer": r"-?\d+",
     "decimal": r"-?\d+\.\d+",
@@ -121,3 +132,23 @@ def test_directives_have_values_of_the_kind_redis_has(reference: Sides, colonnad
 
 def test_directives_of_the_issue_are_there(colonnade: Sides) -> None:
     assert set(NAMED_DIRECTIVES) <= set(directives(colonnade(())))
+
+
+def test_nonsense_is_refused_in_redis_words(reference: Sides, colonnade: Sides) -> None:
+    """CONFIG SET of every directive that both have to values that it cannot have."""
+    both = directives(reference(())).keys() & directives(colonnade(())).keys()
+    assert both >= OTHER_NONSENSE.keys()
+    different = {}
+    for name in sorted(both - OTHER_NONSENSE.keys()):
+        for value in NONSENSE:
+            theirs, ours = (_config_set(side(()), name, value) for side in (reference, colonnade))
+            if theirs.kind == "error" and str(ours) != str(theirs):
+                different[f"{name} {value}"] = (str(theirs), str(ours))
+    for side in (reference(()), colonnade(())):
+        side.restore()
+    assert not different, f"refused otherwise: {different}"
+
+
+def _config_set(side: Side, name: str, value: str) -> Reply:
+    with Wire(side.port, patience_seconds=10) as wire:
+        return wire.call("CONFIG", "SET", name, value)

@@ -295,6 +295,15 @@ CONVERSATIONS = [
         "EXEC",
     ),
     talk(
+        "shard channels in a transaction",
+        "MULTI",
+        "SSUBSCRIBE one",
+        "SPUBLISH one hello",
+        "EXEC",
+        "PUBSUB SHARDCHANNELS",
+        "SPUBLISH one hello",
+    ),
+    talk(
         "a pipeline of subscriptions",
         raw(b"SUBSCRIBE a b\r\nPING\r\nUNSUBSCRIBE a\r\nPING x\r\n", replies=5),
     ),
