@@ -31,7 +31,10 @@ MEGABYTE = 1024 * 1024
 PATIENCE_SECONDS = 15.0
 MEMORY_LIMIT = 300 * MEGABYTE
 SENTINEL: tuple[Command, bytes] = (("ECHO", "end of the talk"), b"end of the talk\r\n")
-SENTINEL_BEFORE_LOGIN: tuple[Command, bytes] = (("AUTH", "a", "b", "c"), b"-ERR syntax error\r\n")
+SENTINEL_BEFORE_LOGIN: tuple[Command, bytes] = (
+    ("HELLO", 2, "sentinel"),
+    b"-ERR Syntax error in HELLO option 'sentinel'\r\n",
+)
 
 
 def encode(*words: Word) -> bytes:
