@@ -308,6 +308,11 @@ class NotWhileExecuting(CommandError):
         super().__init__(f"{name} isn't allowed for DENY BLOCKING client")
 
 
+class ShardSubscriptionWhileExecuting(CommandError):
+    def __init__(self) -> None:
+        super().__init__("SSUBSCRIBE isn't allowed for a DENY BLOCKING client")
+
+
 class BadDatabaseIndex(CommandError):
     def __init__(self, which: str) -> None:
         super().__init__(f"invalid {which} DB index")

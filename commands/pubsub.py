@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from commands.command import Channels, Keys
 from commands.context import Context
-from commands.errors import BadSubcommandUse
+from commands.errors import BadSubcommandUse, ShardSubscriptionWhileExecuting
 from commands.help import help_lines
 from commands.patterns import matches
 from commands.publishing.broker import Audience, Listener
@@ -121,6 +121,8 @@ async def punsubscribe(context: Context, words: list[bytes]) -> Reply:
 )
 async def ssubscribe(context: Context, words: list[bytes]) -> Reply:
     """Listens to shard channels; this server is the one shard there is."""
+    if context.client.executing:
+        raise ShardSubscriptionWhileExecuting
     return _messages(context, b"ssubscribe", words[1:], context.server.broker.subscribe_shard)
 
 

@@ -14,3 +14,12 @@ class Transaction:
     """Whether one of them may change data."""
     failed: bool = False
     """Whether a command was refused at queueing, so that EXEC runs nothing."""
+    queued_bytes: int = 0
+
+    def add(self, words: list[bytes], *, writes: bool) -> None:
+        """Queue a command, unless EXEC will run none of them anyway."""
+        if self.failed:
+            return
+        self.queued.append(words)
+        self.queued_bytes += sum(map(len, words))
+        self.writes |= writes

@@ -25,7 +25,7 @@ from resp_server.clients import ClientRegistry
 from resp_server.execution import Execution, Postponed
 from resp_server.flow import Gate, Reason
 from resp_server.handover import Suspended
-from resp_server.idle import idle_clients
+from resp_server.idle import is_idle
 from resp_server.keep_alive import keep_alive
 from resp_server.output_limit import OutputWatch, limit_of
 from resp_server.parser import CommandParser
@@ -163,7 +163,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client has said all it will. It gets its answers, but nobody waits on its behalf."""
         self._ended = True
-        if self._task is not None:
+        if self._task is not None and self.client.blocked:
             self._transport.close()
         else:
             self._close_if_done()
@@ -288,18 +288,21 @@ class Connection(asyncio.Protocol):
             encoded = ENCODERS[client.protocol].encode(value)
         except Exception as error:
             return self._reply_error(error, command)
+        tells_of_write = command.is_write and value is not QUEUED
         if client.conditions & Condition.QUIET:
-            return self._reply_quietly(value, encoded)
-        if command.is_write:
+            return self._reply_quietly(value, encoded, tells_of_write=tells_of_write)
+        if tells_of_write:
             self._unsettled.append(len(self._replies))
         elif client.closing:
             self._gate.hold(Reason.CLOSING)
         self._replies.append(encoded)
         return len(encoded)
 
-    def _reply_quietly(self, value: Any, encoded: bytes) -> int:
+    def _reply_quietly(self, value: Any, encoded: bytes, *, tells_of_write: bool = False) -> int:
         """Drop it, unless it is no reply but messages."""
         if type(value) is Messages or not (self.client.silent or self.client.skips):
+            if tells_of_write:
+                self._unsettled.append(len(self._replies))
             self._replies.append(encoded)
         if self.client.closing:
             self._gate.hold(Reason.CLOSING)
@@ -407,8 +410,7 @@ class Connection(asyncio.Protocol):
 
     def check_overdue(self, now: float) -> None:
         """Cut it off if it has been silent, or has left too much unread, for too long."""
-        timeout = self._host.settings.timeout
-        if timeout and idle_clients([self.client], timeout, now):
+        if is_idle(self.client, self._host.settings.timeout, now):
             log.info("closing a connection that was idle: %s", self.client.address)
             self._transport.abort()
         if self._transport.get_write_buffer_size():
@@ -454,8 +456,8 @@ class Connection(asyncio.Protocol):
 
     def buffers(self) -> dict[str, int]:
         waiting = self._transport.get_write_buffer_size() + sum(map(len, self._replies))
-        queued = self.client.transaction
-        queued_bytes = 0 if queued is None else sum(len(w) for ws in queued.queued for w in ws)
+        transaction = self.client.transaction
+        queued_bytes = 0 if transaction is None else transaction.queued_bytes
         buffered = self._parser.buffered
         return {
             "qbuf": buffered,

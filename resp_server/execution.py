@@ -94,8 +94,7 @@ class Execution:
         transaction = client.transaction
         if transaction is None or command.name in _NEVER_QUEUED:
             return False
-        transaction.queued.append(words)
-        transaction.writes |= changes_anything(command)
+        transaction.add(words, writes=changes_anything(command))
         return True
 
     def _check_permission(

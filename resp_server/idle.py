@@ -6,8 +6,6 @@ monitors, who waits in a blocking command. As in Redis, a silence of exactly `ti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from commands.client import Client
 
 
@@ -16,10 +14,6 @@ def is_idle(client: Client, timeout_seconds: int, now: float) -> bool:
     last_active."""
     silence = now - client.last_active
     return 0 < timeout_seconds < silence and not _waits(client)
-
-
-def idle_clients(clients: Iterable[Client], timeout_seconds: int, now: float) -> list[Client]:
-    return [client for client in clients if is_idle(client, timeout_seconds, now)]
 
 
 def _waits(client: Client) -> bool:

@@ -43,7 +43,10 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Any:
     running.close()
 
 
-def test_session_of_the_docstring_answers_as_printed(server: ServerProcess) -> None:
+def test_session_of_the_docstring_answers_as_printed(
+    make_server: Callable[..., ServerProcess],
+) -> None:
+    server = make_server()
     text = wide_column.__doc__
     assert text is not None
     here = text.replace("redis.Redis()", f"redis.Redis(port={server.port})")

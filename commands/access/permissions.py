@@ -109,6 +109,12 @@ class Permissions:
             _remember(known, dataset, found)
         return found
 
+    def show(self, dataset: bytes) -> bool:
+        """Whether there is a command that may show what it holds."""
+        return any(map(self.commands.allows, self._vocabulary.showing())) and self.reach(
+            dataset, Access.READ
+        )
+
     def hear(self, channel: bytes) -> bool:
         """Whether it may be listened to and published to."""
         if self.all_channels:

@@ -92,12 +92,17 @@ class RuleLanguage:
         elif sign in b"<!":
             _remove_digest(user, digest_of(rest) if sign == b"<" else _checked_digest(rest))
         elif sign == b"(" and rule.endswith(b")"):
-            permissions = self._new_permissions()
-            for word in rule[1:-1].split():
-                self._apply_permission(permissions, word)
-            user.permissions.append(permissions)
+            user.permissions.append(self._selector(rule[1:-1].split()))
         else:
             self._apply_permission(user.permissions[0], rule)
+
+    def _selector(self, words: list[bytes]) -> Permissions:
+        permissions = self._new_permissions()
+        for word in words:
+            if word.endswith(b")"):  # written down, it would end the selector
+                raise RuleSyntax
+            self._apply_permission(permissions, word)
+        return permissions
 
     def _apply_word(self, user: User, word: bytes) -> bool:
         """A rule of a single word about the user itself; False when it is none of them."""
@@ -126,6 +131,8 @@ class RuleLanguage:
     def _apply_permission(self, permissions: Permissions, rule: bytes) -> None:
         if _apply_permission_word(permissions, rule.lower()):
             return
+        if has_space(rule):  # it could not be written down again, but as something else
+            raise RuleSyntax
         sign = rule[:1]
         if sign in b"~%":
             _add_key_pattern(permissions, rule)
@@ -186,7 +193,7 @@ def _add_key_pattern(permissions: Permissions, rule: bytes) -> None:
     if permissions.all_keys:
         raise AllKeysAlready
     parts = _KEYS_RULE.fullmatch(rule)
-    if parts is None or has_space(parts[2]):
+    if parts is None:
         raise RuleSyntax
     access = _ACCESS[parts[1] and parts[1].lower()]
     pattern = parts[2]
@@ -196,8 +203,6 @@ def _add_key_pattern(permissions: Permissions, rule: bytes) -> None:
 def _add_channel_pattern(permissions: Permissions, pattern: bytes) -> None:
     if permissions.all_channels:
         raise AllChannelsAlready
-    if has_space(pattern):
-        raise RuleSyntax
     permissions.channel_patterns[pattern] = None
 
 

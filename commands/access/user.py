@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from commands.access.denials import Denial
 from commands.access.permissions import Permissions
-from commands.command import Access, Command
+from commands.command import Command
 
 
 @dataclass(slots=True, eq=False)
@@ -67,11 +67,8 @@ class User:
         return told
 
     def may_read(self, dataset: bytes) -> bool:
-        """Whether it may be shown what a dataset holds, whatever the command."""
-        return any(each.reach(dataset, Access.READ) for each in self.permissions)
-
-    def may_write(self, dataset: bytes) -> bool:
-        return any(each.reach(dataset, Access.WRITE) for each in self.permissions)
+        """Whether some command may show it what a dataset holds."""
+        return any(each.show(dataset) for each in self.permissions)
 
     def may_hear(self, channel: bytes) -> bool:
         """Whether it may listen to a channel and publish to it."""

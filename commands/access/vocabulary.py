@@ -22,6 +22,7 @@ class Vocabulary:
     def __init__(self, table: Table) -> None:
         self._table = table
         self._members: dict[str, Names] = {}
+        self._showing: Names | None = None
 
     def command(self, name: str) -> Command:
         """A command, or as `container|subcommand` a subcommand. UnknownInRule if there is none."""
@@ -54,6 +55,16 @@ class Vocabulary:
             names = [*self._table.all(), *(f"@{category}" for category in CATEGORIES)]
             self._members["@all"] = Names().union(*map(self.members, names))
         return self._members["@all"]
+
+    def showing(self) -> Names:
+        """The commands that show what a dataset holds."""
+        if self._showing is None:
+            self._showing = Names(
+                name
+                for name in self.members("@widecolumn") & self.members("@read")
+                if not name.startswith("@") and self.command(name).keys.first
+            )
+        return self._showing
 
     def _of_command(self, name: str) -> Names:
         command = self.command(name)

@@ -75,7 +75,7 @@ FIXED: dict[str, Fixed] = {
         Fixed("cluster-enabled", SWITCH, False, AT_START, _STANDALONE),
         Fixed("lua-time-limit", integer(0), 5000, LIVE, _SCRIPTS),
         Fixed("busy-reply-threshold", integer(0), 5000, LIVE, _SCRIPTS),
-        Fixed("hz", integer(0), 10, LIVE, _LOOP),
+        Fixed("hz", integer(0, 2**31 - 1), 10, LIVE, _LOOP),
         Fixed("io-threads", integer(1, 128), 1, AT_START, _LOOP),
         Fixed("io-threads-do-reads", SWITCH, False, AT_START, _LOOP),
         Fixed(

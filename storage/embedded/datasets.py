@@ -97,6 +97,8 @@ class Datasets:
         """Whether a group was lost and the disk could not be read since: what it held of these
         datasets is still in here."""
         self._versions = count(VERSIONS_APART, VERSIONS_APART)
+        self.dropped = 0
+        """How many datasets were, since the start."""
         self.leaving: dict[str, Family] = {}
         """The families of datasets that the group drops, by name: they end once it is on disk."""
         self.get = self._open.get
@@ -194,6 +196,7 @@ class Datasets:
         """Take it out of the catalog, from the next call on and, by the group, on disk."""
         self._group.operations.append((Kind.DELETE, self._catalog, entry_key(dataset.name), b""))
         del self._open[dataset.name]
+        self.dropped += 1
         self.leaving[dataset.family.name] = dataset.family
 
     def end_leaving(self) -> None:

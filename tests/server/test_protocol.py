@@ -399,6 +399,18 @@ def test_a_client_that_sends_no_more_still_gets_its_replies(wire: Wire) -> None:
     assert wire.read_to_end() == b""
 
 
+@pytest.mark.parametrize("call", [("SAVE",), ("WAITAOF", 1, 0, 0), ("INFO", "everything")])
+def test_what_stands_behind_work_that_takes_a_while_is_done(
+    wire: Wire, dataset: str, call: Command
+) -> None:
+    """Its bytes end while a thread does the work of an earlier command."""
+    wire.send(encode(*call), encode("WCPUT", dataset, "r", 1, "c", "v"), encode("PING"))
+    wire.socket.shutdown(socket.SHUT_WR)
+    *_, put, pong = wire.read(3)
+    assert [put, pong] == [1, b"PONG"]
+    assert wire.read_to_end() == b""
+
+
 def test_a_client_that_sends_no_more_still_gets_large_replies(wire: Wire) -> None:
     count = 1000
     cells = [word for number in range(100) for word in ("*", f"c{number}", "v" * 500)]

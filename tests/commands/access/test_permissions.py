@@ -111,24 +111,18 @@ def test_a_selector_may_make_a_user_unrestricted() -> None:
     assert user.unrestricted
 
 
-def test_what_may_be_shown_without_a_command() -> None:
-    user = user_of("%R~a* %W~b* ~c*")
-    assert [user.may_read(name) for name in (b"a1", b"b1", b"c1", b"d")] == [
-        True,
-        False,
-        True,
-        False,
-    ]
-    assert [user.may_write(name) for name in (b"a1", b"b1", b"c1", b"d")] == [
-        False,
-        True,
-        True,
-        False,
-    ]
-    everything = user_of("~* &*")
-    assert everything.may_read(b"x")
-    assert everything.may_write(b"x")
-    assert everything.may_hear_pattern(b"x*")
+@pytest.mark.parametrize("commands", ["+@all", "+wcget", "+@read", "-@all (+wcscan ~*)"])
+def test_what_may_be_shown_without_a_command(commands: str) -> None:
+    user = user_of(f"{commands} %R~a* %W~b* ~c*")
+    own = [name for name in ("a1", "b1", "c1", "d") if user.may_read(name.encode())]
+    assert own == (["a1", "b1", "c1", "d"] if "(" in commands else ["a1", "c1"])
+
+
+@pytest.mark.parametrize("commands", ["", "+@all -@read", "+@all -@widecolumn", "+wcdel +get"])
+def test_who_may_run_no_reading_command_is_shown_nothing(commands: str) -> None:
+    user = user_of(f"{commands} ~* &* (+wcget ~b)")
+    assert not user.may_read(b"a")
+    assert user.may_read(b"b")
 
 
 def test_what_may_be_heard_without_a_command() -> None:

@@ -108,6 +108,7 @@ def test_rules_make_a_user(rules: str, described: str) -> None:
         ("%RR~a", "Syntax error"),
         ("%~a", "Syntax error"),
         ("(on)", "Syntax error"),
+        ("(~x) +get ~y)", "Syntax error"),
         ("(reset)", "Syntax error"),
         ("((+get))", "Syntax error"),
         ("+select|", "Syntax error"),
@@ -145,8 +146,9 @@ def test_a_rule_is_refused(rules: str, problem: str) -> None:
     assert str(refused.value) == problem
 
 
-@pytest.mark.parametrize("rule", [b"~a b", b"~a\tb", b"&a\nb", b"~\x00", b"%R~ "])
-def test_a_pattern_has_no_spaces(rule: bytes) -> None:
+@pytest.mark.parametrize("rule", [b"~a b", b"~a\tb", b"&a\nb", b"~\x00", b"%R~ ",
+    b"+select|0 +@all", b"+select|0\nuser x on nopass +@all"])  # fmt: skip
+def test_a_rule_is_one_word_of_the_file(rule: bytes) -> None:
     language = RuleLanguage(TABLE)
     with pytest.raises(RuleProblem, match="Syntax error"):
         language.apply(language.new_user(b"x"), rule)
