@@ -82,8 +82,8 @@ class Engine(Protocol):
     def version(self, dataset: bytes) -> int:
         """A number that every call that changes the dataset replaces by one it never had before.
 
-        Where there is no such dataset, the drop of any dataset is a change, so that one that came
-        and went is noticed. Reads, expiry and compaction change nothing.
+        Where there is no such dataset, its last drop is the change. Now and then the number of one
+        that is not there is replaced for nothing. Reads, expiry and compaction change nothing.
         """
         ...
 

@@ -99,9 +99,9 @@ class RuleLanguage:
     def _selector(self, words: list[bytes]) -> Permissions:
         permissions = self._new_permissions()
         for word in words:
-            if word.endswith(b")"):  # written down, it would end the selector
-                raise RuleSyntax
             self._apply_permission(permissions, word)
+            if word.endswith(b")"):  # in a file it would end the selector
+                raise RuleSyntax
         return permissions
 
     def _apply_word(self, user: User, word: bytes) -> bool:
@@ -131,8 +131,6 @@ class RuleLanguage:
     def _apply_permission(self, permissions: Permissions, rule: bytes) -> None:
         if _apply_permission_word(permissions, rule.lower()):
             return
-        if has_space(rule):  # it could not be written down again, but as something else
-            raise RuleSyntax
         sign = rule[:1]
         if sign in b"~%":
             _add_key_pattern(permissions, rule)
@@ -150,7 +148,9 @@ class RuleLanguage:
         elif allows and "|" in name and not self._names_subcommand(name):
             container, _, argument = name.rpartition("|")
             known = vocabulary.command(container).name
-            permissions.commands.allow_argument(known, argument.encode("latin-1"))
+            if has_space(given := argument.encode("latin-1")):
+                raise RuleSyntax
+            permissions.commands.allow_argument(known, given)
         else:
             permissions.commands.add(Rule(allows, vocabulary.command(name).name))
 
@@ -193,7 +193,7 @@ def _add_key_pattern(permissions: Permissions, rule: bytes) -> None:
     if permissions.all_keys:
         raise AllKeysAlready
     parts = _KEYS_RULE.fullmatch(rule)
-    if parts is None:
+    if parts is None or has_space(parts[2]):
         raise RuleSyntax
     access = _ACCESS[parts[1] and parts[1].lower()]
     pattern = parts[2]
@@ -203,6 +203,8 @@ def _add_key_pattern(permissions: Permissions, rule: bytes) -> None:
 def _add_channel_pattern(permissions: Permissions, pattern: bytes) -> None:
     if permissions.all_channels:
         raise AllChannelsAlready
+    if has_space(pattern):
+        raise RuleSyntax
     permissions.channel_patterns[pattern] = None
 
 

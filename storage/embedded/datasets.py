@@ -32,6 +32,7 @@ from storage.encoding import AFTER_ALL_KEYS
 from storage.errors import NoSuchDataset, StoreFailure
 from storage.model import DatasetInfo, DatasetSettings
 
+MOST_LAST_DROPS = 10_000
 VERSIONS_APART = 2**48
 """Between the first versions of two objects: none is written to so often."""
 
@@ -97,8 +98,11 @@ class Datasets:
         """Whether a group was lost and the disk could not be read since: what it held of these
         datasets is still in here."""
         self._versions = count(VERSIONS_APART, VERSIONS_APART)
-        self.dropped = 0
-        """How many datasets were, since the start."""
+        self._drops = 0
+        """How many datasets were dropped since the start."""
+        self._last_drops: dict[bytes, int] = {}
+        """Which of these was the last of a name, for those after _forgotten_drops."""
+        self._forgotten_drops = 0
         self.leaving: dict[str, Family] = {}
         """The families of datasets that the group drops, by name: they end once it is on disk."""
         self.get = self._open.get
@@ -196,8 +200,19 @@ class Datasets:
         """Take it out of the catalog, from the next call on and, by the group, on disk."""
         self._group.operations.append((Kind.DELETE, self._catalog, entry_key(dataset.name), b""))
         del self._open[dataset.name]
-        self.dropped += 1
+        self._note_drop(dataset.name)
         self.leaving[dataset.family.name] = dataset.family
+
+    def _note_drop(self, name: bytes) -> None:
+        self._drops += 1
+        self._last_drops[name] = self._drops
+        if len(self._last_drops) > MOST_LAST_DROPS:
+            self._last_drops.clear()
+            self._forgotten_drops = self._drops
+
+    def absent_version(self, name: bytes) -> int:
+        """That of a dataset that is not there: 0 or less, and less after it came and went."""
+        return -self._last_drops.get(name, self._forgotten_drops)
 
     def end_leaving(self) -> None:
         """Let go of the data of dropped datasets. Their entries' end must be on the disk before.

@@ -132,7 +132,7 @@ class EmbeddedEngine:
 
     def version(self, dataset: bytes) -> int:
         found = self._datasets.get(dataset)
-        return -self._datasets.dropped if found is None else found.version
+        return self._datasets.absent_version(dataset) if found is None else found.version
 
     async def dataset_info(self, name: bytes) -> DatasetInfo:
         return self._datasets.find(name).info()

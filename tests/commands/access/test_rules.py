@@ -108,7 +108,6 @@ def test_rules_make_a_user(rules: str, described: str) -> None:
         ("%RR~a", "Syntax error"),
         ("%~a", "Syntax error"),
         ("(on)", "Syntax error"),
-        ("(~x) +get ~y)", "Syntax error"),
         ("(reset)", "Syntax error"),
         ("((+get))", "Syntax error"),
         ("+select|", "Syntax error"),
@@ -147,7 +146,7 @@ def test_a_rule_is_refused(rules: str, problem: str) -> None:
 
 
 @pytest.mark.parametrize("rule", [b"~a b", b"~a\tb", b"&a\nb", b"~\x00", b"%R~ ",
-    b"+select|0 +@all", b"+select|0\nuser x on nopass +@all"])  # fmt: skip
+    b"+select|0 +@all", b"(~x) +get ~y)", b"+select|0\nuser x on nopass +@all"])  # fmt: skip
 def test_a_rule_is_one_word_of_the_file(rule: bytes) -> None:
     language = RuleLanguage(TABLE)
     with pytest.raises(RuleProblem, match="Syntax error"):
