@@ -148,9 +148,11 @@ class RealRedis:
 
     def __init__(self, directory: Path, *arguments: str) -> None:
         self.port = free_port()
-        command = ["redis-server", "--port", str(self.port), "--save", "", "--dir", str(directory)]
+        command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
         self.process = subprocess.Popen(
-            [*command, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+            [*command, "--dir", str(directory), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
         )
         until(self._answers)
 
