@@ -6,7 +6,7 @@ from commands.arguments import Arguments, Option, take_options
 from commands.context import Context
 from commands.errors import SyntaxProblem
 from commands.help import help_lines
-from commands.patterns import matches
+from commands.patterns import Pattern
 from commands.replies import OK, Reply
 from commands.table import DATASET_OF_SUBCOMMAND, command, container
 from storage.model import MAX_TTL_SECONDS, MAX_VERSIONS_LIMIT, DatasetSettings
@@ -120,7 +120,8 @@ async def list_names(context: Context, words: list[bytes]) -> Reply:
     pattern = arguments.take() if arguments.left else b"*"
     arguments.expect_end()
     user = context.client.user
-    names = [name for name in context.store.dataset_names() if matches(pattern, name)]
+    fits = Pattern(pattern).fits
+    names = [name for name in context.store.dataset_names() if fits(name)]
     return names if user.unrestricted else [name for name in names if user.may_read(name)]
 
 

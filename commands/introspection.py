@@ -11,7 +11,7 @@ from commands.errors import (
     SyntaxProblem,
 )
 from commands.help import help_lines
-from commands.patterns import matches
+from commands.patterns import Pattern
 from commands.replies import Flags, Reply, Status
 from commands.syntax import Argument
 from commands.table import TABLE, command
@@ -72,7 +72,8 @@ async def list_(_context: Context, words: list[bytes]) -> Reply:
         return [leaf.name.encode() for leaf in everything if category in leaf.categories]
     if kind == b"PATTERN":
         pattern = wanted.lower()
-        return [leaf.name.encode() for leaf in everything if matches(pattern, leaf.name.encode())]
+        fits = Pattern(pattern).fits
+        return [leaf.name.encode() for leaf in everything if fits(leaf.name.encode())]
     raise SyntaxProblem
 
 

@@ -8,7 +8,7 @@ from commands.command import Channels, Keys
 from commands.context import Context
 from commands.errors import BadSubcommandUse, ShardSubscriptionWhileExecuting
 from commands.help import help_lines
-from commands.patterns import matches
+from commands.patterns import Pattern
 from commands.publishing.broker import Audience, Listener
 from commands.replies import Messages, Push, Reply
 from commands.table import command, container
@@ -182,7 +182,8 @@ def _names(audience: Audience, words: list[bytes]) -> Reply:
     if len(words) > 3:
         raise BadSubcommandUse("PUBSUB", words[1])
     pattern = words[2] if len(words) == 3 else b"*"
-    return [channel for channel in audience if matches(pattern, channel)]
+    fits = Pattern(pattern).fits
+    return [channel for channel in audience if fits(channel)]
 
 
 def _counts(audience: Audience, channels: list[bytes]) -> Reply:

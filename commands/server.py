@@ -255,6 +255,7 @@ async def shutdown(context: Context, words: list[bytes]) -> Reply:
         raise SyntaxProblem
     if b"ABORT" in options:
         raise NoShutdown
+    context.client.closing = True  # what stands behind it in a pipeline is not run
     context.server.shut_down()
     return NO_REPLY
 

@@ -64,6 +64,8 @@ class ClientRegistry:
         self._paused = Paused.NOTHING
         self._pause_ends = 0.0
         self._pause_timer: asyncio.TimerHandle | None = None
+        self._held_back: dict[End, None] = {}
+        """Those that a pause holds back, in the order in which it did."""
         self.monitors: dict[End, None] = {}
         self.watchful = False
         """Whether commands must be looked at because of what is here: a pause, or a monitor."""
@@ -83,6 +85,7 @@ class ClientRegistry:
     def remove(self, end: End) -> None:
         self._ends.pop(end.client.identifier, None)
         self.monitors.pop(end, None)
+        self._held_back.pop(end, None)
         self._update()
 
     def ends(self) -> list[End]:
@@ -126,10 +129,10 @@ class ClientRegistry:
             return
         line = Status(monitor_line(client, command, words))
         for end in list(self.monitors):
-            if end.client.monitoring:
-                end.deliver(line)
-            else:  # RESET ended it
+            if not end.client.monitoring:  # RESET ended it
                 del self.monitors[end]
+            elif not end.client.silent:
+                end.deliver(line)
         self._update()
 
     # Pausing
@@ -151,15 +154,19 @@ class ClientRegistry:
             self._pause_timer.cancel()
             self._pause_timer = None
         self._update()
-        for end in self.ends():
+        held_back, self._held_back = self._held_back, {}
+        for end in held_back:
             # Not at once: this may be said in the midst of a transaction.
             self._loop.call_soon(end.resume)
 
     def holds_back(self, context: Context, command: Command) -> bool:
         """Whether a pause holds this command back."""
+        holds = self._paused == Paused.ALL
         if self._paused == Paused.WRITES:
-            return _may_write(context.client, command)
-        return self._paused == Paused.ALL
+            holds = _may_write(context.client, command)
+        if holds:
+            self._held_back[self._ends[context.client.identifier]] = None
+        return holds
 
     def _update(self) -> None:
         self.watchful = bool(self.monitors) or self._paused != Paused.NOTHING

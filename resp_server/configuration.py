@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from commands.errors import CannotRewrite, NoConfigurationFile, SettingRefused, UnknownSetting
-from commands.patterns import matches
+from commands.patterns import Pattern
 from commands.replacing import replace_file
 from resp_server.rewriting import IncludedUser, rewritten
 from resp_server.settings import DIRECTIVES, FIXED, BadSetting, Change, Settings
@@ -177,7 +177,8 @@ def _fitting(pattern: bytes) -> list[str]:
     if not any(letter in _PATTERN_LETTERS for letter in pattern):
         name = _decoded(pattern)
         return [name] if name in DIRECTIVES or name in FIXED else []
-    return [name for name in (*DIRECTIVES, *FIXED) if matches(pattern, name.encode())]
+    fits = Pattern(pattern).fits
+    return [name for name in (*DIRECTIVES, *FIXED) if fits(name.encode())]
 
 
 def _plain_default_user(password: str) -> bytes:

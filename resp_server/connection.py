@@ -32,6 +32,7 @@ from resp_server.parser import CommandParser
 from resp_server.reply import ENCODERS, encode_error
 from resp_server.settings import Settings
 from resp_server.tick import Tick
+from resp_server.waiting import WaitingReplies
 from storage.engine import Engine
 from storage.errors import StoreFailure
 
@@ -91,11 +92,9 @@ class Connection(asyncio.Protocol):
         """Whether it has to log in before it may send anything large."""
         self._left: list[list[bytes]] = []
         """Commands parsed, but left for the next turn."""
-        self._replies: list[bytes] = []
-        self._unsettled: list[int] = []
-        """Places in _replies of those that tell of writes not in the log yet."""
-        self._unsettled_messages: list[int] = []
-        """Those of messages that tell of such writes."""
+        self._replies = WaitingReplies()
+        self._sealed: WaitingReplies | None = None
+        """Those of a tick that waits for the disk."""
         self._clients = host.clients
         self._execution = host.execution
         self._record = host.server.calls.record
@@ -163,10 +162,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """The client has said all it will. It gets its answers, but nobody waits on its behalf."""
         self._ended = True
-        if self._task is not None and self.client.blocked:
-            self._transport.close()
-        else:
-            self._close_if_done()
+        self._close_if_done()
         # With TLS there is no half-closed connection, and saying so brings a warning.
         return self._transport.get_extra_info("ssl_object") is None
 
@@ -292,7 +288,7 @@ class Connection(asyncio.Protocol):
         if client.conditions & Condition.QUIET:
             return self._reply_quietly(value, encoded, tells_of_write=tells_of_write)
         if tells_of_write:
-            self._unsettled.append(len(self._replies))
+            self._replies.writes.append(len(self._replies))
         elif client.closing:
             self._gate.hold(Reason.CLOSING)
         self._replies.append(encoded)
@@ -302,7 +298,7 @@ class Connection(asyncio.Protocol):
         """Drop it, unless it is no reply but messages."""
         if type(value) is Messages or not (self.client.silent or self.client.skips):
             if tells_of_write:
-                self._unsettled.append(len(self._replies))
+                self._replies.writes.append(len(self._replies))
             self._replies.append(encoded)
         if self.client.closing:
             self._gate.hold(Reason.CLOSING)
@@ -366,31 +362,34 @@ class Connection(asyncio.Protocol):
 
     @property
     def has_unsettled(self) -> bool:
-        return bool(self._unsettled or self._unsettled_messages)
+        return self._replies.has_unsettled
 
     def settle(self, failure: StoreFailure | None) -> None:
-        if failure is not None:
-            for place in self._unsettled:
-                self._replies[place] = encode_error(failure.code, str(failure))
-            for place in self._unsettled_messages:
-                self._replies[place] = b""
-        self._unsettled.clear()
-        self._unsettled_messages.clear()
+        self._replies.settle(failure)
 
     def stall(self) -> None:
         self._gate.hold(Reason.STALL)
 
+    def seal(self) -> None:
+        self._sealed, self._replies = self._replies, WaitingReplies()
+
+    def send_sealed(self, failure: StoreFailure | None) -> None:
+        sealed, self._sealed = self._sealed, None
+        assert sealed is not None
+        sealed.settle(failure)
+        self._send(sealed)
+
     def flush(self) -> None:
-        self._unsettled.clear()
-        self._unsettled_messages.clear()
-        replies, self._replies = self._replies, []
+        self._send(self._replies)
+
+    def _send(self, replies: WaitingReplies) -> None:
         if replies and not self._transport.is_closing():
-            sent = replies[0] if len(replies) == 1 else b"".join(replies)
+            sent = replies.take()
             self._transport.write(sent)
             self._host.count_sent(len(sent))
             if self._transport.get_write_buffer_size() > CHECKED_OUTPUT_BYTES:
                 self._check_output(time.monotonic())
-        if self.client.closing:
+        if self.client.closing and not self._replies:
             self._transport.close()
         elif self._gate.holds(Reason.STALL):
             self._host.loop.call_soon(self._open, Reason.STALL)
@@ -398,9 +397,13 @@ class Connection(asyncio.Protocol):
             self._close_if_done()
 
     def _close_if_done(self) -> None:
-        """Close after the client's end, once everything it asked is answered."""
-        if self._gate.open and not (self._replies or self._left):
-            self._transport.close()
+        """Close after the client's end, once everything it asked is answered, or would wait."""
+        if self._gate.open:
+            if not (self._replies or self._sealed or self._left):
+                self._transport.close()
+        elif self._gate.holds(Reason.HANDLER | Reason.PAUSE):
+            if self.client.blocked and not self.client.closing:
+                self.end(at_once=False)
 
     # Messages
 
@@ -434,7 +437,7 @@ class Connection(asyncio.Protocol):
 
     def deliver(self, message: Push | Status, *, tells_of_write: bool = False) -> None:
         if tells_of_write:
-            self._unsettled_messages.append(len(self._replies))
+            self._replies.messages.append(len(self._replies))
         self._replies.append(ENCODERS[self.client.protocol].encode(message))
         self._tick.add(self)
 
@@ -444,6 +447,9 @@ class Connection(asyncio.Protocol):
         if at_once:
             self._gate.hold(Reason.CLOSING)
             self._transport.abort()
+            if self._task is not None:
+                self._task.cancel()
+            self._host.forget(self)  # the next command must not find it any more
         else:
             self.client.closing = True
             self._gate.hold(Reason.CLOSING)
@@ -456,6 +462,7 @@ class Connection(asyncio.Protocol):
 
     def buffers(self) -> dict[str, int]:
         waiting = self._transport.get_write_buffer_size() + sum(map(len, self._replies))
+        waiting += sum(map(len, self._sealed or ()))
         transaction = self.client.transaction
         queued_bytes = 0 if transaction is None else transaction.queued_bytes
         buffered = self._parser.buffered

@@ -28,6 +28,7 @@ from resp_server import process
 from resp_server.counters import Counters, Sampler
 from resp_server.settings import Settings
 from resp_server.settings.kinds import shown_number
+from resp_server.syncing import Syncing
 from resp_server.version import REDIS_VERSION, VERSION
 from storage.engine import Engine
 from storage.errors import StorageError
@@ -82,6 +83,7 @@ class Sources:
     broker: Broker
     clients: Connected
     saving: Saving
+    syncing: Syncing
     run_id: str
     config_file: str = ""
     """The path of the configuration file, if there is one."""
@@ -286,6 +288,7 @@ class Information:
         }
 
     def _log(self) -> Fields:
+        syncing = self._sources.syncing
         waits = self._sources.settings.appendfsync == "everysec" and self._sources.engine.unsynced
         return {
             "aof_current_size": 0,
@@ -294,6 +297,12 @@ class Information:
             "aof_buffer_length": 0,
             "aof_pending_bio_fsync": int(waits),
             "aof_delayed_fsync": 0,
+            "wc_fsyncs": syncing.count,
+            "wc_fsync_on": "thread" if syncing.on_thread else "loop",
+            "wc_last_fsync_time": syncing.last_success,
+            "wc_last_fsync_usec": round(syncing.last_seconds * 1e6),
+            "wc_last_fsync_status": _outcome(failed=bool(syncing.last_error)),
+            "wc_last_fsync_error": syncing.last_error,
         }
 
     async def _stats(self, _inquiry: _Inquiry) -> Fields:

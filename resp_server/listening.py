@@ -112,7 +112,10 @@ class Listeners:
             if any(name.startswith("tls-") for name in names):
                 self.reload_tls()
             if not names.isdisjoint(_MOVES):
-                self._switch_to(self._wanted())
+                wanted = self._wanted()
+                self._switch_to(wanted)
+                if wanted and not self._doors:
+                    raise CannotListen("none of these addresses is one of this machine's")
         except (BadTls, CannotListen) as error:
             log.warning("%s", error)
             self._go_back(context, places)

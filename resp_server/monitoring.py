@@ -13,6 +13,10 @@ _ESCAPES = {
     b"\\": b"\\\\", b'"': b'\\"', b"\n": b"\\n", b"\r": b"\\r", b"\t": b"\\t", b"\a": b"\\a",
     b"\b": b"\\b",
 }  # fmt: skip
+_SHOWN = [
+    _ESCAPES.get(bytes([byte])) or (bytes([byte]) if 32 <= byte < 127 else b"\\x%02x" % byte)
+    for byte in range(256)
+]
 _UNPRINTABLE = re.compile(rb'[^ -~]|["\\]')
 
 
@@ -29,8 +33,6 @@ def monitor_line(client: Client, command: Command, words: list[bytes]) -> bytes:
 
 def quoted(word: bytes) -> bytes:
     """In double quotes, printable, with the escapes that redis.conf and redis-cli read."""
-    return b'"' + _UNPRINTABLE.sub(_escape, word) + b'"'
-
-
-def _escape(found: re.Match[bytes]) -> bytes:
-    return _ESCAPES.get(found[0]) or b"\\x%02x" % found[0][0]
+    if _UNPRINTABLE.search(word) is not None:
+        word = b"".join(map(_SHOWN.__getitem__, word))
+    return b'"%b"' % word

@@ -17,7 +17,7 @@ import commands.families  # noqa: F401 - fills the command table
 from commands.access.users import Users
 from commands.context import CommandSettings
 from commands.errors import CommandError, ProtectedModeDenial
-from commands.observing.latency import COMMIT, SYNC
+from commands.observing.latency import COMMIT
 from commands.table import TABLE
 from resp_server.connection import Connection
 from resp_server.counters import SAMPLE_SECONDS, Counters
@@ -32,7 +32,7 @@ from resp_server.settings import BadSetting, Settings
 from resp_server.supervision import announced
 from resp_server.tick import Tick
 from storage.embedded.engine import EmbeddedEngine
-from storage.errors import StorageError, StoreFailure
+from storage.errors import StoreFailure
 from storage.opening import open_engine, open_memory_engine
 from storage.rocks.options import RocksSettings
 
@@ -95,10 +95,10 @@ class Server:
     def _put_together(self, users: Users) -> None:
         """Everything that lives as long as the engine."""
         settings = self._settings
-        self.tick = Tick(self.loop, self.engine, self._note_commit)
         self.server = Services(
             settings, self.engine, self.loop, self.stop, users, self._counters, self._file
         )
+        self.tick = Tick(self.loop, self.engine, self.server.syncing, self._note_commit)
         self.clients = self.server.clients
         self.execution = self.server.execution
         self.live = Live(settings, self.command_settings, self.server, self.engine, self.listeners)
@@ -115,7 +115,7 @@ class Server:
             connection.stop_reading()
         self.clients.unblock_all()
         await self._wait_for_handlers()
-        self.tick.end()
+        await self.tick.finish()
         for connection in self._connections():
             connection.close()
         await self._wait_for_clients()
@@ -146,23 +146,11 @@ class Server:
         while True:
             await asyncio.sleep(SYNC_INTERVAL_SECONDS)
             if self._settings.appendfsync == "everysec" and self.engine.unsynced:
-                await self._sync()
-
-    async def _sync(self) -> None:
-        started = time.perf_counter()
-        try:
-            await self.loop.run_in_executor(None, self.engine.sync)
-        except StorageError as error:
-            log.error("the log could not be brought to the disk: %s", error)
-        self._note_latency(SYNC, time.perf_counter() - started)
+                await self.server.syncing.start()
 
     def _note_commit(self, seconds: float, failure: StoreFailure | None) -> None:
         self._counters.last_commit_failed = failure is not None
-        self._note_latency(COMMIT, seconds)
-
-    def _note_latency(self, event: str, seconds: float) -> None:
-        if seconds >= self.server.latency.limit_seconds:
-            self.server.latency.add(event, int(seconds * 1000), int(time.time()))
+        self.server.note_latency(COMMIT, seconds)
 
     async def _keep_house(self) -> None:
         """Sample rates, and send away who was idle, or left too much unread, for too long."""
@@ -242,4 +230,4 @@ def _open_engine(settings: Settings) -> EmbeddedEngine:
     if settings.wc_engine == "memory":
         return open_memory_engine()
     sizes = RocksSettings(settings.rocksdb_block_cache_size, settings.rocksdb_write_buffer_size)
-    return open_engine(Path(settings.dir), sizes, durable_commits=settings.appendfsync == "always")
+    return open_engine(Path(settings.dir), sizes)

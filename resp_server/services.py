@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from commands.access.users import Users
 from commands.client import Client
 from commands.context import Context
 from commands.observing.calls import CallStatistics
-from commands.observing.latency import LatencyMonitor
+from commands.observing.latency import SYNC, LatencyMonitor
 from commands.observing.memory import MemoryFigures
 from commands.observing.slow_log import SlowLog
 from commands.publishing.broker import Broker
@@ -28,6 +29,7 @@ from resp_server.counters import Counters, Sampler
 from resp_server.execution import Execution
 from resp_server.information import Information, Sources
 from resp_server.settings import Settings
+from resp_server.syncing import Syncing
 from resp_server.version import REDIS_VERSION, VERSION
 from storage.engine import Engine
 
@@ -56,6 +58,7 @@ class Services:
         self.calls = CallStatistics()
         self.slow_log = SlowLog()
         self.latency = LatencyMonitor()
+        self.syncing = Syncing(settings, engine, loop, partial(self.note_latency, SYNC))
         self.clients = ClientRegistry(loop)
         self.execution = Execution(
             self.clients,
@@ -80,6 +83,7 @@ class Services:
                 self.broker,
                 self.clients,
                 saving=self,
+                syncing=self.syncing,
                 run_id=self._run_id,
                 config_file="" if file is None else str(file.absolute()),
             )
@@ -122,10 +126,9 @@ class Services:
 
     async def save(self) -> None:
         """Commit and sync. On a thread, so that others are served meanwhile."""
-        failure = self._engine.commit()
+        failure = self._engine.commit() or await self.syncing.start()
         if failure is not None:
             raise failure
-        await self._loop.run_in_executor(None, self._engine.sync)
         self._last_save = int(time.time())
 
     def save_in_background(self) -> None:
@@ -138,6 +141,11 @@ class Services:
         self.save_failed = not task.cancelled() and task.exception() is not None
         if self.save_failed:
             log.error("saving in the background failed: %s", task.exception())
+
+    def note_latency(self, event: str, seconds: float) -> None:
+        """For the latency monitor, if it took that long."""
+        if seconds >= self.latency.limit_seconds:
+            self.latency.add(event, int(seconds * 1000), int(time.time()))
 
     def last_save(self) -> int:
         return self._last_save

@@ -1,8 +1,11 @@
 """The end of a loop tick: one commit for all writes of all connections, then their replies.
 
 Every reply waits in its connection until the tick ends, so that no client is told of a write that
-is not in the log, and one commit serves all who were ready together. Knows nothing of sockets;
-what it needs of a connection is in Replying.
+is not in the log, and one commit serves all who were ready together. With `appendfsync always` they
+wait for the log to be on the disk, too: one sync for all writes of the tick. While a thread does
+it, connections go on and the next tick gathers; it ends after that sync.
+
+Knows nothing of sockets; what it needs of a connection is in Replying.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from resp_server.syncing import Syncing
 from storage.engine import Engine
 from storage.errors import StoreFailure, StoreStalled
 
@@ -39,6 +43,14 @@ class Replying(Protocol):
         """Send all replies."""
         ...
 
+    def seal(self) -> None:
+        """Put the replies so far aside: those to come belong to the next tick."""
+        ...
+
+    def send_sealed(self, failure: StoreFailure | None) -> None:
+        """Send what was put aside; after a failure, its writes' replies say so."""
+        ...
+
 
 class Tick:
     """Gathers the connections that have replies, and ends the tick once per turn of the loop."""
@@ -47,6 +59,7 @@ class Tick:
         self,
         loop: asyncio.AbstractEventLoop,
         engine: Engine,
+        syncing: Syncing,
         on_commit: Callable[[float, StoreFailure | None], None] = lambda _seconds, _failure: None,
     ) -> None:
         """`on_commit` is told of commits that took NOTED_SECONDS or failed, and of the next one."""
@@ -54,7 +67,11 @@ class Tick:
         self._on_commit = on_commit
         self._failed = False
         self._engine = engine
+        self._syncing = syncing
         self._replying: dict[Replying, None] = {}
+        self._sealed: list[Replying] = []
+        self._sync: asyncio.Future[StoreFailure | None] | None = None
+        """The sync that a thread does, if one does."""
         self._scheduled = False
         engine.on_settled = self._settled
 
@@ -66,28 +83,71 @@ class Tick:
             self._loop.call_soon(self.end)
 
     def end(self) -> None:
-        """Commit and send. While the store is stalled, those whose writes wait go on waiting."""
+        """Commit, sync if it is due, and send."""
+        if self._sync is not None:
+            return  # its end ends the next tick
         started = time.perf_counter()
         try:
             failure = self._engine.commit()
         except StoreStalled:
-            self._scheduled = True
-            self._loop.call_later(STALL_RETRY_SECONDS, self.end)
-            ready = [waiting for waiting in self._replying if not waiting.has_unsettled]
-            for connection in ready:
-                del self._replying[connection]
-            for connection in self._replying:
-                connection.stall()
-        else:
-            seconds = time.perf_counter() - started
-            if failure is not None or self._failed or seconds >= NOTED_SECONDS:
-                self._failed = failure is not None
-                self._on_commit(seconds, failure)
-            self._scheduled = False
-            ready, self._replying = list(self._replying), {}
+            self._stall()
+            return
+        seconds = time.perf_counter() - started
+        if failure is not None or self._failed or seconds >= NOTED_SECONDS:
+            self._failed = failure is not None
+            self._on_commit(seconds, failure)
+        if self._syncing.is_due:
+            if self._syncing.on_thread:
+                self._seal()
+                return
+            self._syncing.run()
+        self._scheduled = False
+        ready, self._replying = self._replying, {}
         for connection in ready:
             connection.flush()
 
+    async def finish(self) -> None:
+        """End the last tick: all that was answered is sent, unless the store is stalled."""
+        while self._sync is not None:
+            await asyncio.wait([self._sync])
+        self._syncing.on_thread = False
+        self.end()
+
+    def _stall(self) -> None:
+        """Those whose writes wait go on waiting; the others are served."""
+        self._scheduled = True
+        self._loop.call_later(STALL_RETRY_SECONDS, self.end)
+        if self._syncing.is_due:  # what a read found may have been committed in this tick
+            self._syncing.run()
+        ready = [waiting for waiting in self._replying if not waiting.has_unsettled]
+        for connection in ready:
+            del self._replying[connection]
+        for connection in self._replying:
+            connection.stall()
+        for connection in ready:
+            connection.flush()
+
+    # With a thread
+
+    def _seal(self) -> None:
+        self._scheduled = True
+        self._sealed, self._replying = list(self._replying), {}
+        for connection in self._sealed:
+            connection.seal()
+        self._sync = self._syncing.start()
+        self._sync.add_done_callback(self._synced)
+
+    def _synced(self, sync: asyncio.Future[StoreFailure | None]) -> None:
+        self._sync = None
+        sealed, self._sealed = self._sealed, []
+        for connection in sealed:
+            connection.send_sealed(sync.result())
+        self._scheduled = bool(self._replying)
+        if self._replying:
+            self._loop.call_soon(self.end)
+
     def _settled(self, failure: StoreFailure | None) -> None:
+        if failure is None and self._syncing.is_due:
+            return  # they are settled by the sync
         for connection in self._replying:
             connection.settle(failure)

@@ -178,7 +178,14 @@ class Engine(Protocol):
         ...
 
     def sync(self) -> None:
-        """Bring the log to the disk. Blocks; may be called on a thread."""
+        """Bring the log to the disk. Blocks; may be called on a thread. StoreFailure: fail()."""
+        ...
+
+    def fail(self, error: Exception) -> StoreFailure:
+        """What was written last is in an unknown state: tell `on_settled` and open the store again.
+
+        The failure as it was told.
+        """
         ...
 
     async def close(self) -> None:

@@ -77,6 +77,16 @@ class CorruptData(StoreFailure):
     """Bytes on disk that no release of this program writes."""
 
 
+class StoreBusy(StorageError):
+    """The disk does not keep up with what is written, and enough waits for it already."""
+
+    code = "BUSY"
+
+    def __init__(self, waiting_bytes: int) -> None:
+        megabytes = waiting_bytes // (1024 * 1024)
+        super().__init__(f"{megabytes} MB of writes wait for the disk, try again in a second")
+
+
 class StoreStalled(Exception):
     """RocksDB cannot take writes for the moment; nothing was applied. Try again in milliseconds."""
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 GROUPING_SECONDS = 60
+MOST_NAME_BYTES = 1024
+"""Names are the clients' own: longer ones are cut, so that they do not fill the memory."""
 _SEARCHED_ENTRIES = 10
 """How many of the newest entries are looked at for one that is alike."""
 _WEIGHTS = {"command": 0, "key": 1, "auth": 2, "channel": 3}
@@ -65,6 +67,8 @@ class DenialLog:
 
     def add(self, denial: Denial, *, user: bytes, in_transaction: bool, client: bytes) -> None:
         """`user` is whom the client was, or for "auth" whom it claimed to be."""
+        denial = replace(denial, name=denial.name[:MOST_NAME_BYTES])
+        user = user[:MOST_NAME_BYTES]
         new = DenialEntry(denial, user, in_transaction, client, self._clock())
         old = self._alike(new)
         if old is not None:

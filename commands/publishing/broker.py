@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from commands.patterns import matches
+from commands.patterns import Pattern
 from commands.publishing.subscriptions import Subscriptions
 from commands.replies import Push
 
@@ -39,6 +39,7 @@ class Broker:
         self.channels: Audience = {}
         self.patterns: Audience = {}
         self.shard_channels: Audience = {}
+        self._compiled: dict[bytes, Pattern] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -57,10 +58,14 @@ class Broker:
 
     def subscribe_pattern(self, listener: Listener, pattern: bytes) -> int:
         _join(self.patterns, listener, pattern, listener.subscriptions.patterns)
+        if pattern not in self._compiled:
+            self._compiled[pattern] = Pattern(pattern)
         return listener.subscriptions.plain_count
 
     def unsubscribe_pattern(self, listener: Listener, pattern: bytes) -> int:
         _leave(self.patterns, listener, pattern, listener.subscriptions.patterns)
+        if pattern not in self.patterns:
+            self._compiled.pop(pattern, None)
         return listener.subscriptions.plain_count
 
     def subscribe_shard(self, listener: Listener, channel: bytes) -> int:
@@ -101,7 +106,7 @@ class Broker:
         """The messages that a channel's listeners get, one for it and one a pattern that fits."""
         found = [(Push((b"message", channel, payload)), self.channels.get(channel, {}))]
         for pattern, listeners in self.patterns.items():
-            if matches(pattern, channel):
+            if self._compiled[pattern].fits(channel):
                 found.append((Push((b"pmessage", pattern, channel, payload)), listeners))
         return found
 

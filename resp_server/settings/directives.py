@@ -372,6 +372,14 @@ class Settings:
     wc_page_scan: int = _directive(
         _WIDE, 50_000, integer(1, _MOST_INTEGER), LIVE, "The most cells examined for one reply."
     )
+    wc_write_queue_limit: int = _directive(
+        _WIDE,
+        64 * _MEGABYTE,
+        size(1, _MOST_MEMORY),
+        LIVE,
+        "While the disk does not keep up, writes wait, and clients with them; when more than this "
+        "waits, further writes are answered with BUSY.",
+    )
     user: tuple[tuple[str, ...], ...] = ()
     """The words after each `user` of redis.conf, in order, unread. No directive like the others:
     there may be several, and CONFIG knows nothing of them."""

@@ -18,8 +18,8 @@ from storage.integers import MAX_INTEGER, parse_integer
 _UNITS = {
     "": 1, "b": 1, "k": 1000, "kb": 1024, "m": 1000**2, "mb": 1024**2, "g": 1000**3, "gb": 1024**3,
 }  # fmt: skip
-_AMOUNT = re.compile(r"(\d{1,19})([a-z]*)")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_AMOUNT = re.compile(r"([0-9]{1,19})([a-z]*)")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _UNSAFE = re.compile(r"[\s\"'\\\x00-\x1f]")
 MAX_ADDRESSES = 16
 """As in Redis."""
@@ -92,7 +92,7 @@ def size(least: int, most: int = MAX_INTEGER) -> Kind:
 
 
 def _bytes(word: str) -> int | None:
-    amount = _AMOUNT.fullmatch(word.lower())
+    amount = _AMOUNT.fullmatch(word.lower()) if word.isascii() else None
     unit = _UNITS.get(amount[2]) if amount else None
     return None if amount is None or unit is None else int(amount[1]) * unit
 

@@ -40,7 +40,7 @@ from storage.encoding import (
     value_header,
 )
 from storage.engine import Settled
-from storage.errors import DatasetExists, StoreFailure, StoreStalled
+from storage.errors import DatasetExists, StoreBusy, StoreFailure, StoreStalled
 from storage.maintenance.collector import Collector
 from storage.model import (
     DatasetInfo,
@@ -58,6 +58,7 @@ log = logging.getLogger(__name__)
 
 STALL_RETRY_SECONDS = 0.003
 CLOCK_AHEAD_WARNING_MS = 60_000
+MOST_WAITING_BYTES = 64 * 1024 * 1024
 _PUT = Kind.PUT
 
 
@@ -78,6 +79,10 @@ class EmbeddedEngine:
         self._failures = 0
         self._transactions = 0
         """How many are open. More than one only if a transaction waits for something else."""
+        self._stalled = False
+        """Whether the last commit was put off."""
+        self.most_waiting_bytes = MOST_WAITING_BYTES
+        """While the store is stalled, no write joins a group larger than this."""
         self.unsynced = False
         """Whether a commit has not been followed by a sync()."""
         self._warn_of_clock()
@@ -150,6 +155,13 @@ class EmbeddedEngine:
 
     # The group
 
+    def _refuse_if_full(self) -> None:
+        """StoreBusy while the store is stalled and much waits for it already."""
+        if self._stalled and not self._transactions:
+            waiting = self._group.count_bytes()
+            if waiting > self.most_waiting_bytes:
+                raise StoreBusy(waiting)
+
     def now(self) -> int:
         return self._clock.now()
 
@@ -157,6 +169,7 @@ class EmbeddedEngine:
     async def transaction(self) -> AsyncIterator[None]:
         # Its writes are the group's like all others. What makes them one is that no commit comes
         # in between, and nothing but a commit ever takes writes out of the group.
+        self._refuse_if_full()
         self._transactions += 1
         try:
             yield
@@ -182,12 +195,14 @@ class EmbeddedEngine:
             durable = self.durable_commits or bool(datasets.leaving)
             self._store.write(operations, durable=durable)
         except StoreStalled:
+            self._stalled = True
             raise
         except Exception as error:
-            return self._fail(error)
+            return self.fail(error)
         clock.reserved_ms = reserved
         group.clear()
-        self.unsynced = True
+        self._stalled = False
+        self.unsynced = not durable
         self.on_settled(None)
         if datasets.leaving:
             self._end_leaving()
@@ -201,10 +216,11 @@ class EmbeddedEngine:
             log.error("the data of a dropped dataset cannot be removed: %s", failure)
             self._reload()
 
-    def _fail(self, error: Exception) -> StoreFailure:
+    def fail(self, error: Exception) -> StoreFailure:
         """The group's outcome is unknown: say so to all who wait, and start afresh from disk."""
         log.error("writing to the store failed: %s", error, exc_info=error)
         self._group.clear()
+        self._stalled = False
         failure = error if isinstance(error, StoreFailure) else StoreFailure(str(error))
         self._failure = failure
         self._failures += 1
@@ -257,7 +273,11 @@ class EmbeddedEngine:
 
     def sync(self) -> None:
         self.unsynced = False
-        self._store.sync()
+        try:
+            self._store.sync()
+        except BaseException:
+            self.unsynced = True
+            raise
 
     async def close(self) -> None:
         await self._collector.stop()
@@ -280,6 +300,8 @@ class EmbeddedEngine:
         expires_at: int | None,
         create_with: DatasetSettings | None,
     ) -> None:
+        if self._stalled:
+            self._refuse_if_full()
         found = self._datasets.get(dataset) or self._create_for(dataset, cells, create_with)
         dropped: Sequence[Operation] = ()
         if expires_at is not None and found.settings.max_versions:
@@ -375,6 +397,7 @@ class EmbeddedEngine:
     async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> list[int]:
         prefixes = [row_prefix(row) for row in rows]
         check_columns(deletion.columns)
+        self._refuse_if_full()
         found, view = await self._find_settled(dataset, prefixes)
         rules = found.rules(self._clock.now())
         deleters = {

@@ -21,7 +21,7 @@ ALL_ROWS = b""
 class Group:
     """Operations in order, and the sets of row prefixes that they touch, one a dataset."""
 
-    __slots__ = ("_overlaid", "_overlays", "operations", "touched")
+    __slots__ = ("_bytes", "_counted", "_overlaid", "_overlays", "operations", "touched")
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
@@ -30,6 +30,7 @@ class Group:
         self._overlays: dict[Family, Overlay] = {}
         self._overlaid = 0
         """How many of the operations the overlays have taken."""
+        self._counted = self._bytes = 0
 
     def view(self, family: Family) -> Family:
         """The family with the operations of the group on top, until the next of them comes."""
@@ -43,8 +44,16 @@ class Group:
             self._overlaid = len(self.operations)
         return self._overlays.get(family, family)
 
+    def count_bytes(self) -> int:
+        """The size of all keys and values in it. Costs what came since it was asked last."""
+        for _, _, first, second in self.operations[self._counted :]:
+            self._bytes += len(first) + len(second)
+        self._counted = len(self.operations)
+        return self._bytes
+
     def clear(self) -> None:
         self.operations = []
+        self._counted = self._bytes = 0
         for rows in self.touched:
             rows.clear()
         self.touched.clear()

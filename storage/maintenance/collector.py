@@ -100,7 +100,11 @@ class Collector:
             self._engine.append(run.slice(self._engine.now()))
             await asyncio.sleep(0)
         await self._engine.settle()
-        await asyncio.to_thread(dataset.family.compact)
+        try:
+            await asyncio.to_thread(dataset.family.compact)
+        except StoreFailure:
+            if self._engine.open_dataset(name) is dataset:
+                raise
         if self._engine.open_dataset(name) is dataset:
             self._engine.note_compaction(dataset, run.removed_cells)
             log.info("compaction of %s removed %d cells", name.decode(), run.removed_cells)

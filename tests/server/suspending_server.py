@@ -31,12 +31,14 @@ _held: list[asyncio.Future[None]] = []
 _paused: set[object] = set()
 
 
-async def _pause(word: bytes) -> None:
+async def _pause(context: Context, word: bytes) -> None:
     token = object()
     _paused.add(token)
+    context.client.blocked = True
     try:
         await asyncio.sleep(int(word) / 1000)
     finally:
+        context.client.blocked = False
         _paused.remove(token)
 
 
@@ -49,11 +51,11 @@ async def _pause(word: bytes) -> None:
     complexity="O(1)",
     syntax="ms value",
 )
-async def testwait(_context: Context, words: list[bytes]) -> Reply:
+async def testwait(context: Context, words: list[bytes]) -> Reply:
     """Waits and answers the value."""
     ending = "was cancelled"
     try:
-        await _pause(words[1])
+        await _pause(context, words[1])
         ending = "ended"
     finally:
         log.info("TESTWAIT %s %s", words[2].decode(), ending)
@@ -69,13 +71,15 @@ async def testwait(_context: Context, words: list[bytes]) -> Reply:
     complexity="O(1)",
     syntax="value",
 )
-async def testhold(_context: Context, words: list[bytes]) -> Reply:
+async def testhold(context: Context, words: list[bytes]) -> Reply:
     """Waits for TESTRELEASE and answers the value."""
     held = asyncio.get_running_loop().create_future()
     _held.append(held)
+    context.client.blocked = True
     try:
         await held
     finally:
+        context.client.blocked = False
         _held.remove(held)
     return words[1]
 
@@ -113,9 +117,9 @@ async def testwaiting(_context: Context, _words: list[bytes]) -> Reply:
     complexity="O(1)",
     syntax="ms",
 )
-async def testfail(_context: Context, words: list[bytes]) -> Reply:
+async def testfail(context: Context, words: list[bytes]) -> Reply:
     """Waits and breaks."""
-    await _pause(words[1])
+    await _pause(context, words[1])
     raise RuntimeError("TESTFAIL broke, as it was asked to")
 
 
@@ -128,9 +132,9 @@ async def testfail(_context: Context, words: list[bytes]) -> Reply:
     complexity="O(1)",
     syntax="ms",
 )
-async def testrefuse(_context: Context, words: list[bytes]) -> Reply:
+async def testrefuse(context: Context, words: list[bytes]) -> Reply:
     """Waits and refuses."""
-    await _pause(words[1])
+    await _pause(context, words[1])
     raise SyntaxProblem
 
 
@@ -146,7 +150,7 @@ async def testrefuse(_context: Context, words: list[bytes]) -> Reply:
 async def testput(context: Context, words: list[bytes]) -> Reply:
     """Waits and writes."""
     _, pause, dataset, row, column, value = words
-    await _pause(pause)
+    await _pause(context, pause)
     cells = [(row, None, column, value)]
     await context.store.put(dataset, cells, None, context.settings.create_with)
     return 1

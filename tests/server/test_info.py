@@ -24,7 +24,10 @@ MakeServer = Callable[..., ServerProcess]
 PATIENCE_SECONDS = 10.0
 
 OWN_SECTIONS = {"Rocksdb", "Datasets"}
-OWN_FIELDS = {"colonnade_version", "python_version"}
+OWN_FIELDS = {
+    "colonnade_version", "python_version", "wc_fsyncs", "wc_fsync_on", "wc_last_fsync_time",
+    "wc_last_fsync_usec", "wc_last_fsync_status", "wc_last_fsync_error",
+}  # fmt: skip
 OF_THE_MOMENT = {"Commandstats", "Latencystats", "Errorstats", "Keyspace"}
 """Sections whose fields are named after what happened."""
 ANY_KIND = {"config_file", "executable", "mem_allocator", "atomicvar_api"}

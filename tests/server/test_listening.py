@@ -282,6 +282,7 @@ def test_the_port_changes_and_goes_away() -> None:
     [
         ("bind", ("127.0.0.2", ELSEWHERE), "Failed to bind to specified addresses."),
         ("bind", (NO_NAME,), "Failed to bind to specified addresses."),
+        ("bind", (f"-{ELSEWHERE}",), "Failed to bind to specified addresses."),
         ("port", None, "Unable to listen on this port. Check server logs."),
     ],
 )

@@ -581,6 +581,7 @@ def test_a_default_is_read_back_as_it_was_written(name: str) -> None:
 
 
 OTHER_VALUES: dict[str, list[Any]] = {
+    "wc-write-queue-limit": [1, 1024, 2**30],
     "bind": [(), ("*",), ("*", "-::*"), ("127.0.0.1", "-::1"), ("a b",)],
     "port": [0, 65535],
     "tcp-backlog": [0, 65535],

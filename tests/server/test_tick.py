@@ -21,6 +21,7 @@ from resp_server.counters import Counters
 from resp_server.parser import CommandParser
 from resp_server.services import Services
 from resp_server.settings import Settings
+from resp_server.syncing import SLOW_SECONDS, Syncing
 from resp_server.tick import STALL_RETRY_SECONDS, Tick
 from storage.embedded.engine import EmbeddedEngine
 from storage.embedded.ordered import Operation
@@ -79,6 +80,9 @@ class NotingEngine:
         self.on_settled(outcome)
         return outcome
 
+    def tell(self, failure: StoreFailure) -> None:
+        self.on_settled(failure)
+
 
 class NotingConnection:
     """Answers resp_server.tick.Replying."""
@@ -98,6 +102,56 @@ class NotingConnection:
     def flush(self) -> None:
         self._notes.append(f"{self._name} flushes")
 
+    def seal(self) -> None:
+        self._notes.append(f"{self._name} seals")
+        self.has_unsettled = False
+
+    def send_sealed(self, failure: StoreFailure | None) -> None:
+        self._notes.append(f"{self._name} sends {'failures' if failure else 'sealed'}")
+
+
+class NotingSyncing:
+    """As much of a Syncing as a Tick needs. `outcomes` are those of the next syncs."""
+
+    def __init__(self, notes: list[str]) -> None:
+        self.is_due = False
+        self.on_thread = False
+        self.outcomes: list[StoreFailure] = []
+        self.fail: Callable[[StoreFailure], None] = lambda _failure: None
+        self.started: list[Begun] = []
+        self._notes = notes
+
+    def run(self) -> StoreFailure | None:
+        failure = self.outcomes.pop(0) if self.outcomes else None
+        self._notes.append("sync fails" if failure else "sync")
+        if failure is not None:
+            self.fail(failure)
+        return failure
+
+    def start(self) -> Begun:
+        self._notes.append("sync starts")
+        self.started.append(Begun())
+        return self.started[-1]
+
+
+class Begun:
+    """A future of which the end is somebody's to say."""
+
+    def __init__(self) -> None:
+        self._outcome: StoreFailure | None = None
+        self._callbacks: list[Callable[[Begun], object]] = []
+
+    def add_done_callback(self, callback: Callable[[Begun], object]) -> None:
+        self._callbacks.append(callback)
+
+    def result(self) -> StoreFailure | None:
+        return self._outcome
+
+    def end(self, outcome: StoreFailure | None = None) -> None:
+        self._outcome = outcome
+        for callback in self._callbacks:
+            callback(self)
+
 
 class Ticking:
     """A Tick among those who take notes."""
@@ -106,7 +160,13 @@ class Ticking:
         self.notes: list[str] = []
         self.loop = Loop()
         self.engine = NotingEngine(self.notes)
-        self.tick = Tick(cast(asyncio.AbstractEventLoop, self.loop), cast(Engine, self.engine))
+        self.syncing = NotingSyncing(self.notes)
+        self.tick = Tick(
+            cast(asyncio.AbstractEventLoop, self.loop),
+            cast(Engine, self.engine),
+            cast(Syncing, self.syncing),
+        )
+        self.syncing.fail = self.engine.tell
 
     def connection(self, name: str, *, unsettled: bool = False) -> NotingConnection:
         return NotingConnection(name, self.notes, unsettled=unsettled)
@@ -205,6 +265,59 @@ def test_a_tick_after_a_stall_is_an_ordinary_one(ticking: Ticking) -> None:
     assert ticking.notes[-3:] == ["commit", "b settles", "b flushes"]
 
 
+# Tick with appendfsync always
+
+
+def test_replies_wait_for_the_sync(ticking: Ticking) -> None:
+    ticking.syncing.is_due = True
+    ticking.tick.add(ticking.connection("a", unsettled=True))
+    ticking.tick.add(ticking.connection("b", unsettled=True))
+    ticking.loop.turn()
+    assert ticking.notes == ["commit", "sync", "a flushes", "b flushes"]
+
+
+def test_a_failed_sync_is_told_before_the_replies_go(ticking: Ticking) -> None:
+    ticking.syncing.is_due = True
+    ticking.syncing.outcomes = [DISK_FULL]
+    ticking.tick.add(ticking.connection("a", unsettled=True))
+    ticking.loop.turn()
+    assert ticking.notes == ["commit", "sync fails", "a fails", "a flushes"]
+
+
+def test_while_a_thread_syncs_the_next_tick_gathers(ticking: Ticking) -> None:
+    ticking.syncing.is_due = ticking.syncing.on_thread = True
+    ticking.tick.add(ticking.connection("a", unsettled=True))
+    ticking.loop.turn()
+    assert ticking.notes == ["commit", "a seals", "sync starts"]
+    ticking.tick.add(ticking.connection("b", unsettled=True))
+    ticking.tick.end()
+    assert (ticking.loop.soon, ticking.notes[3:]) == ([], [])
+    ticking.syncing.started[0].end()
+    assert ticking.notes[3:] == ["a sends sealed"]
+    ticking.loop.turn()
+    assert ticking.notes[4:] == ["commit", "b seals", "sync starts"]
+    ticking.syncing.started[1].end()
+    assert ticking.notes[7:] == ["b sends sealed"]
+    assert ticking.loop.soon == []
+
+
+def test_a_sync_that_fails_on_a_thread(ticking: Ticking) -> None:
+    ticking.syncing.is_due = ticking.syncing.on_thread = True
+    ticking.tick.add(ticking.connection("a", unsettled=True))
+    ticking.loop.turn()
+    ticking.syncing.started[0].end(DISK_FULL)
+    assert ticking.notes[3:] == ["a sends failures"]
+
+
+def test_readers_of_a_stalled_tick_wait_for_what_they_read(ticking: Ticking) -> None:
+    """A read may have committed what it found, before the stall came."""
+    ticking.syncing.is_due = True
+    ticking.engine.outcomes = [StoreStalled]
+    ticking.tick.add(ticking.connection("reader"))
+    ticking.loop.turn()
+    assert ticking.notes == ["stalled", "sync", "reader flushes"]
+
+
 # Real connections
 
 
@@ -213,6 +326,14 @@ class FragileDatabase(MemoryDatabase):
 
     failures = 0
     stalls = 0
+    failing_syncs = 0
+    syncs = 0
+
+    def sync(self) -> None:
+        self.syncs += 1
+        if self.failing_syncs:
+            self.failing_syncs -= 1
+            raise StoreFailure(str(DISK_FULL))
 
     def write(self, operations: Sequence[Operation], *, durable: bool = False) -> None:
         if self.stalls:
@@ -265,12 +386,12 @@ class Host:
         self.database = FragileDatabase()
         self.engine = EmbeddedEngine(self.database)
         self.loop = asyncio.get_running_loop()
-        self.tick = Tick(self.loop, self.engine)
         self.command_settings = CommandSettings()
         self.settings = Settings()
         self.server = Services(
             self.settings, self.engine, self.loop, lambda: None, Users(TABLE), Counters()
         )
+        self.tick = Tick(self.loop, self.engine, self.server.syncing)
         self.clients = self.server.clients
         self.execution = self.server.execution
 
@@ -318,6 +439,7 @@ async def until_written(transport: Transport, size: int = 1) -> bytes:
 
 PUT = encode("WCPUT", "d", "r", 1, "c", "v")
 GET = encode("WCGET", "d", "r")
+MULTI, EXEC = encode("MULTI"), encode("EXEC")
 IOERR = b"-IOERR No space left on device\r\n"
 FOUND = b"*2\r\n$1\r\n0\r\n*1\r\n*2\r\n$1\r\nc\r\n*1\r\n*2\r\n:1\r\n$1\r\nv\r\n"
 
@@ -479,6 +601,135 @@ def test_settling_clears_what_was_unsettled() -> None:
         connection.settle(None)
         assert not connection.has_unsettled
         connection.settle(DISK_FULL)
+        assert await until_written(transport) == b":1\r\n"
+
+    run(scenario)
+
+
+# appendfsync always
+
+
+@pytest.fixture(params=[False, True], ids=["on the loop", "on a thread"])
+def on_thread(request: pytest.FixtureRequest) -> bool:
+    found: bool = request.param
+    return found
+
+
+def always(host: Host, *, on_thread: bool) -> None:
+    host.settings.appendfsync = "always"
+    host.server.syncing.on_thread = on_thread
+    if on_thread:  # and leave it there, however quick it is
+        host.server.syncing._average_seconds = 1000 * SLOW_SECONDS
+
+
+def test_one_sync_for_all_writes_of_a_tick(on_thread: bool) -> None:
+    async def scenario(host: Host) -> None:
+        always(host, on_thread=on_thread)
+        first, first_transport = host.connect()
+        second, second_transport = host.connect()
+        first.data_received(PUT * 3 + GET)
+        second.data_received(PUT + encode("PING"))
+        assert await until_written(first_transport) == b":1\r\n" * 3 + FOUND
+        assert await until_written(second_transport) == b":1\r\n+PONG\r\n"
+        assert host.database.syncs == 1
+        first.data_received(encode("PING"))
+        assert await until_written(first_transport) == b"+PONG\r\n"
+        assert host.database.syncs == 1, "nothing was written since"
+
+    run(scenario)
+
+
+def test_a_failed_sync_is_answered_to_its_writes(on_thread: bool) -> None:
+    async def scenario(host: Host) -> None:
+        always(host, on_thread=on_thread)
+        writer, writer_transport = host.connect()
+        reader, reader_transport = host.connect()
+        host.database.failing_syncs = 1
+        writer.data_received(encode("PING") + PUT + encode("PING"))
+        reader.data_received(encode("PING"))
+        expected = b"+PONG\r\n" + IOERR + b"+PONG\r\n"
+        assert await until_written(writer_transport, len(expected)) == expected
+        assert await until_written(reader_transport) == b"+PONG\r\n"
+        assert host.server.syncing.last_error == str(DISK_FULL)
+        writer.data_received(PUT)
+        assert await until_written(writer_transport) == b":1\r\n"
+        assert host.server.syncing.last_error == ""
+
+    run(scenario)
+
+
+def test_what_comes_while_a_thread_syncs_waits_for_the_next_sync() -> None:
+    async def scenario(host: Host) -> None:
+        always(host, on_thread=True)
+        connection, transport = host.connect()
+        connection.data_received(PUT)
+        host.tick.end()
+        assert host.server.syncing.running == 1
+        connection.data_received(PUT + GET + encode("QUIT"))
+        assert transport.take() == b""
+        assert await until_written(transport) == b":1\r\n"
+        assert not transport.closed
+        while not transport.closed:
+            await asyncio.sleep(0)
+        assert transport.take() == b":1\r\n" + FOUND + b"+OK\r\n"
+        assert host.database.syncs == 2
+
+    run(scenario)
+
+
+def test_the_end_of_the_server_waits_for_the_sync() -> None:
+    async def scenario(host: Host) -> None:
+        always(host, on_thread=True)
+        connection, transport = host.connect()
+        connection.data_received(PUT)
+        host.tick.end()
+        connection.data_received(PUT)
+        await host.tick.finish()
+        assert transport.take() == b":1\r\n:1\r\n"
+        assert host.database.syncs == 2
+
+    run(scenario)
+
+
+def test_where_it_is_done_follows_from_how_long_it_takes() -> None:
+    async def scenario(host: Host) -> None:
+        syncing = host.server.syncing
+        for seconds, on_thread in ((0.0001, False), (0.01, True), (0.0004, True)):
+            for _ in range(100):
+                syncing._ended(seconds, None)
+            assert syncing.on_thread is on_thread
+        for _ in range(100):
+            syncing._ended(0.0001, None)
+        assert not syncing.on_thread
+
+    run(scenario)
+
+
+# A store that is stalled for long
+
+
+def test_when_much_waits_already_further_writes_are_refused() -> None:
+    async def scenario(host: Host) -> None:
+        host.engine.most_waiting_bytes = 5000
+        host.database.stalls = 1_000_000
+        large = encode("WCPUT", "d", "r", 1, "c", "x" * 3000)
+        waiting = [host.connect() for _ in range(3)]
+        refused = []
+        for connection, _ in waiting:
+            connection.data_received(large)
+            host.tick.end()
+        for call in (large, encode("WCDEL", "d", "r"), MULTI + large + EXEC):
+            connection, transport = host.connect()
+            connection.data_received(call + encode("PING"))
+            refused.append(await until_written(transport))
+        busy = b"-BUSY 0 MB of writes wait for the disk, try again in a second\r\n"
+        assert refused[0] == refused[1] == busy + b"+PONG\r\n"
+        assert refused[2].endswith(b"+QUEUED\r\n" + busy + b"+PONG\r\n")
+        host.database.stalls = 0
+        for _, transport in waiting[:2]:
+            assert await until_written(transport) == b":1\r\n"
+        connection, transport = host.connect()
+        connection.data_received(large)
         assert await until_written(transport) == b":1\r\n"
 
     run(scenario)
