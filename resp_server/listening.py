@@ -115,7 +115,9 @@ class Listeners:
                 wanted = self._wanted()
                 self._switch_to(wanted)
                 if wanted and not self._doors:
-                    raise CannotListen("none of these addresses is one of this machine's")
+                    raise CannotListen(
+                        "cannot listen on any of these addresses: this machine has none of them"
+                    )
         except (BadTls, CannotListen) as error:
             log.warning("%s", error)
             self._go_back(context, places)

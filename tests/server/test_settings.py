@@ -137,6 +137,8 @@ def test_permissions_are_octal(written: str, value: int) -> None:
 
 
 BAD_LINES = [
+    "proto-max-bulk-len \u0661048577mb",
+    "proto-max-bulk-len 2097152\u212a",
     "port",
     "port 1 2",
     "port x",

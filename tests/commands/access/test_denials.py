@@ -37,6 +37,13 @@ def test_like_refusals_are_one_entry_with_the_last_client_and_moment() -> None:
     assert (entry.count, entry.client, log.age_seconds(entry)) == (2, b"id=2", 0.5)
 
 
+def test_long_names_are_cut() -> None:
+    log, _ = log_of()
+    add(log, b"a" * 5_000_000, user=b"b" * 5_000_000)
+    (entry,) = log.entries
+    assert (entry.denial.name, entry.user) == (b"a" * 1024, b"b" * 1024)
+
+
 def test_where_it_failed_in_the_command_makes_no_difference() -> None:
     log, _ = log_of()
     log.add(Denial("key", b"a", 1), user=b"x", in_transaction=False, client=b"")
