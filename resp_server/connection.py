@@ -398,12 +398,12 @@ class Connection(asyncio.Protocol):
 
     def _close_if_done(self) -> None:
         """Close after the client's end, once everything it asked is answered, or would wait."""
-        if self._gate.open:
-            if not (self._replies or self._sealed or self._left):
-                self._transport.close()
-        elif self._gate.holds(Reason.HANDLER | Reason.PAUSE):
-            if self.client.blocked and not self.client.closing:
-                self.end(at_once=False)
+        client = self.client
+        waits = client.blocked and self._gate.holds(Reason.HANDLER | Reason.PAUSE)
+        if self._gate.open and not (self._replies or self._sealed or self._left):
+            self._transport.close()
+        elif waits and not client.closing:
+            self.end(at_once=False)
 
     # Messages
 
