@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -162,3 +163,55 @@ def test_the_mode_may_change_while_it_runs(make_server: MakeServer) -> None:
         before = fsyncs(wire)
         wire.call("WCPUT", "d", "r", "*", "c", "v")
         assert fsyncs(wire) == before
+
+
+# A disk that is full
+
+
+def limit_files(server: ServerProcess, size: int) -> None:
+    """No file of the server's may grow beyond this: to it, the disk is full."""
+    hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size, hard))
+
+
+@pytest.mark.parametrize("appendfsync", ["everysec", "always"])
+def test_a_full_disk_is_told_and_gets_over_it(make_server: MakeServer, appendfsync: str) -> None:
+    """Nothing that was acknowledged is lost, reads go on, and nobody is disconnected."""
+    server = make_server(appendfsync=appendfsync)
+    acknowledged = []
+    with Wire(server) as wire, Wire(server) as reader:
+        for number in range(1, 101):
+            assert wire.call("WCPUT", "d", "r", number, "c", "v" * 1000) == 1
+            acknowledged.append(number)
+        log = max(server.directory.rglob("*.log"), key=lambda file: file.stat().st_size)
+        limit_files(server, log.stat().st_size + 20_000)
+        refused = 0
+        for number in range(101, 201):
+            reply = wire.call("WCPUT", "d", "r", number, "c", "v" * 1000)
+            if reply == 1:
+                acknowledged.append(number)
+            else:
+                assert str(reply).startswith("IOERR ")
+                refused += 1
+                assert b"aof_last_write_status:err" in reader.call("INFO", "persistence")
+            assert reader.call("PING") == b"PONG"
+        assert refused > 0
+        assert timestamps(reader) == acknowledged[::-1]
+        limit_files(server, resource.RLIM_INFINITY)
+        for number in range(201, 221):
+            assert wire.call("WCPUT", "d", "r", number, "c", "v" * 1000) == 1
+            acknowledged.append(number)
+        assert wire.call("WCDATASET", "CREATE", "e") == b"OK"
+        assert timestamps(reader) == acknowledged[::-1]
+        assert b"aof_last_write_status:ok" in reader.call("INFO", "persistence")
+    server.kill()
+    server.start()
+    with Wire(server) as wire:
+        assert timestamps(wire) == acknowledged[::-1]
+        assert wire.call("WCDATASET", "LIST") == [b"d", b"e"]
+
+
+def timestamps(wire: Wire) -> list[int]:
+    _, columns = wire.call("WCGET", "d", "r", "VERSIONS", "ALL", "NOVALUES")
+    found: list[int] = columns[0][1]
+    return found
