@@ -1,6 +1,10 @@
 """The program: `python -m resp_server [redis.conf] [--directive value ...]`, or colonnade-server.
 
-Exit codes: 0 after a clean stop, 1 when the server cannot begin, 2 for a bad configuration.
+`--check DIR` reads a whole store instead, and says what is in it and what is wrong with it.
+
+Exit codes: 0 after a clean stop or a check that found nothing, 1 when the server cannot begin or
+there is nothing that can be checked, 2 for a bad configuration or command line, 3 when a check
+found damage. Whatever the process creates is its user's alone.
 """
 
 from __future__ import annotations
@@ -8,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,13 +23,17 @@ from resp_server.server import Server
 from resp_server.settings import BadSetting, Settings, configuration_file, from_command_line
 from resp_server.version import REDIS_VERSION, VERSION
 from storage.errors import CannotOpen
+from storage.opening import check_directory
 
 EXIT_CANNOT_BEGIN = 1
 EXIT_BAD_CONFIGURATION = 2
+EXIT_DAMAGED = 3
+OWNER_ONLY = 0o077
 GC_THRESHOLD = 20_000
 
 _USAGE = """\
 Usage: colonnade-server [/path/to/redis.conf] [--directive value ...]
+       colonnade-server --check /path/to/dir
        colonnade-server -v | --version
        colonnade-server -h | --help
 
@@ -32,6 +41,15 @@ Examples:
        colonnade-server
        colonnade-server /etc/colonnade/redis.conf
        colonnade-server --port 7000 --dir /var/lib/colonnade
+       colonnade-server --check /var/lib/colonnade
+
+--check reads all of a store that no server is using, and changes nothing in it.
+
+Exit codes:
+       0  a clean stop, or a check that found nothing wrong
+       1  the server cannot begin, or there is nothing that can be checked
+       2  a bad configuration or command line
+       3  a check found damage
 """
 
 
@@ -44,6 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if words in (["-h"], ["--help"]):
         print(_USAGE, end="")
         return 0
+    os.umask(OWNER_ONLY)
+    if words[:1] == ["--check"]:
+        return _check(words[1:])
     try:
         settings = from_command_line(words)
     except BadSetting as error:
@@ -56,6 +77,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"colonnade-server cannot start: {error}", file=sys.stderr)
         return EXIT_CANNOT_BEGIN
     return 0
+
+
+# The check of a store
+
+
+def _check(words: Sequence[str]) -> int:
+    if len(words) != 1:
+        print("colonnade-server: --check takes one directory", file=sys.stderr)
+        return EXIT_BAD_CONFIGURATION
+    try:
+        findings = check_directory(Path(words[0]), _show_progress)
+    except (CannotOpen, OSError) as error:
+        print(f"colonnade-server cannot check: {error}", file=sys.stderr)
+        return EXIT_CANNOT_BEGIN
+    if sys.stderr.isatty():
+        print(end="\r\033[K", file=sys.stderr)
+    for found in findings.datasets:
+        outcome = f", {found.problems} problems" if found.problems else ""
+        print(f"dataset {found.name}: {found.cells} cells, {found.bytes} bytes{outcome}")
+    for note in findings.notes:
+        print(f"note: {note}")
+    for problem in findings.problems:
+        print(f"DAMAGE: {problem}")
+    print(f"{len(findings.datasets)} datasets, {len(findings.problems)} problems")
+    return EXIT_DAMAGED if findings.problems else 0
+
+
+def _show_progress(dataset: str, cells: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{dataset}: {cells} cells", end="", file=sys.stderr, flush=True)
 
 
 def _start_logging(settings: Settings) -> None:

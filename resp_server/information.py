@@ -285,7 +285,14 @@ class Information:
             "module_fork_in_progress": 0,
             "module_fork_last_cow_size": 0,
             **(self._log() if on_disk else {}),
+            **self._damage(),
         }
+
+    def _damage(self) -> Fields:
+        """What is wrong with the files, if anything is."""
+        engine = self._sources.engine
+        texts = {f"wc_problem_{place}": text for place, text in enumerate(engine.problems)}
+        return {"wc_degraded": int(engine.degraded), "wc_problems": len(texts), **texts}
 
     def _log(self) -> Fields:
         syncing = self._sources.syncing

@@ -177,6 +177,16 @@ class Engine(Protocol):
         """
         ...
 
+    @property
+    def degraded(self) -> bool:
+        """Whether the store was opened although files of it are damaged: see `problems`."""
+        ...
+
+    @property
+    def problems(self) -> list[str]:
+        """What is known to be damaged, a line each, without names of folders. It may grow."""
+        ...
+
     def sync(self) -> None:
         """Bring the log to the disk. Blocks; may be called on a thread. StoreFailure: fail()."""
         ...

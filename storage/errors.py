@@ -73,6 +73,10 @@ class StoreFailure(StorageError):
     code = "IOERR"
 
 
+class WritesRefused(StoreFailure):
+    """Nothing was applied, and the store is as it was: it need not be opened again."""
+
+
 class CorruptData(StoreFailure):
     """Bytes on disk that no release of this program writes."""
 

@@ -40,7 +40,7 @@ from storage.encoding import (
     value_header,
 )
 from storage.engine import Settled
-from storage.errors import DatasetExists, StoreBusy, StoreFailure, StoreStalled
+from storage.errors import DatasetExists, StoreBusy, StoreFailure, StoreStalled, WritesRefused
 from storage.maintenance.collector import Collector
 from storage.model import (
     DatasetInfo,
@@ -77,6 +77,7 @@ class EmbeddedEngine:
         self._collector = Collector(self)
         self._failure: StoreFailure | None = None
         self._failures = 0
+        self._failed_in_a_row = 0
         self._transactions = 0
         """How many are open. More than one only if a transaction waits for something else."""
         self._stalled = False
@@ -203,6 +204,9 @@ class EmbeddedEngine:
         group.clear()
         self._stalled = False
         self.unsynced = not durable
+        if self._failed_in_a_row:
+            log.info("writing works again, after %d failed groups", self._failed_in_a_row)
+            self._failed_in_a_row = 0
         self.on_settled(None)
         if datasets.leaving:
             self._end_leaving()
@@ -218,19 +222,22 @@ class EmbeddedEngine:
 
     def fail(self, error: Exception) -> StoreFailure:
         """The group's outcome is unknown: say so to all who wait, and start afresh from disk."""
-        log.error("writing to the store failed: %s", error, exc_info=error)
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row == 1:  # on a full disk each group fails, and the log is there too
+            log.error("writing to the store failed: %s", error, exc_info=error)
         self._group.clear()
         self._stalled = False
         failure = error if isinstance(error, StoreFailure) else StoreFailure(str(error))
         self._failure = failure
         self._failures += 1
-        self._reload()
+        self._reload(reopen=not isinstance(error, WritesRefused))
         self.on_settled(failure)
         return failure
 
-    def _reload(self) -> None:
+    def _reload(self, *, reopen: bool = True) -> None:
         try:
-            self._store.reopen()
+            if reopen:
+                self._store.reopen()
             self._datasets.load()
         except StoreFailure as failure:
             log.error("the store cannot be opened again: %s", failure)
@@ -270,6 +277,14 @@ class EmbeddedEngine:
 
     def append(self, operations: Sequence[Operation]) -> None:
         self._group.operations += operations
+
+    @property
+    def degraded(self) -> bool:
+        return self._store.degraded
+
+    @property
+    def problems(self) -> list[str]:
+        return self._store.problems
 
     def sync(self) -> None:
         self.unsynced = False

@@ -74,6 +74,8 @@ class MemoryDatabase:
     """Families in a dictionary."""
 
     def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.degraded = False
         self._default = MemoryFamily(DEFAULT_FAMILY)
         self._families: dict[str, Family] = {}
 

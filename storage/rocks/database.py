@@ -18,21 +18,24 @@ used there:
  14   FORMAT is read by storage.directory before this module opens anything.
  15   The guard owns every rocksdict object; close() drops all of them and waits for threads.
  16   Writes are refused below a margin of free space; reopen() recovers, read-only if need be.
- 17   compact() reads the count of background errors before it says that all went well.
+ 17   compact() reads the count of background errors before it says that all went well. With a
+      damaged table file the database is opened without paranoid checks: it is degraded.
  18   No secondary instances, no read-only opens beside a live one.
  19   flush_wal and compact_range are the calls made from threads: they release the GIL.
  20   No TTL mode; expiry is the engine's.
  21   Errors are translated in _translated(), once.
- 22   live_files() is not used: sizes come from the properties of a family.
+ 22   live_files() serves the check of a store alone: sizes come from the properties of a family.
 """
 
 from __future__ import annotations
 
 import gc
+import logging
 import os
+import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import GeneratorType
@@ -46,6 +49,7 @@ from rocksdict import (
     CompactOptions,
     DbClosedError,
     DBCompressionType,
+    DBRecoveryMode,
     Options,
     Rdict,
     RdictIter,
@@ -55,11 +59,22 @@ from rocksdict import (
 )
 
 from storage.embedded.ordered import Family, FamilyStatistics, Kind
-from storage.errors import CannotOpen, CorruptData, StoreFailure, StoreStalled
+from storage.errors import (
+    CannotOpen,
+    CorruptData,
+    StoreFailure,
+    StoreStalled,
+    WritesRefused,
+)
 from storage.rocks.options import MEGABYTE, RocksSettings
 
+log = logging.getLogger(__name__)
+
 DEFAULT_FAMILY = "default"
-SPACE_CHECK_SECONDS = 0.5
+SPACE_CHECK_SECONDS = RETRY_SECONDS = 0.5
+NEVER = 1_000_000
+"""Files in the first level at which a degraded database stalls. Damage keeps its family from being
+compacted, and a stall for that would stop the writes to all others too."""
 _PUT, _DELETE = Kind.PUT, Kind.DELETE
 
 
@@ -88,12 +103,27 @@ def _translated() -> Iterator[None]:
 def _translation(error: Exception) -> Exception:
     if type(error) is not Exception and not isinstance(error, DbClosedError):
         return error
-    text = str(error)
+    text = _plain(error)
     if text.startswith("Result incomplete") and "stall" in text.lower():
         return StoreStalled(text)
     if text.startswith("Corruption"):
         return CorruptData(text)
     return StoreFailure(text)
+
+
+_FOLDERS = re.compile(r"/[^\n]*?/(?=\d{6,}\.\w)")
+"""What stands before the name of a file of RocksDB: clients are told the file, not where it is."""
+_SUSPICION = re.compile(r"\s*The file [^\n]*MANIFEST-\d+ may be corrupted\.")
+"""What RocksDB adds about the list of files when it is one of the files that is damaged."""
+_TABLE_FILE = re.compile(r"\d{6,}\.sst")
+_DROPPED_LOG = re.compile(r"(\d{6,}\.log): dropping (\d+) bytes; Corruption: (.+)")
+_TORN = "truncated"
+"""How RocksDB begins the reason when a log ends within a record, as after every crash."""
+
+
+def _plain(error: Exception) -> str:
+    """RocksDB's text on one line, without what only misleads those who read it."""
+    return " ".join(_FOLDERS.sub("", _SUSPICION.sub("", str(error))).split())
 
 
 class RocksScan:
@@ -188,28 +218,79 @@ def _property(rdict: Rdict, name: str) -> int:
 class RocksDatabase:
     """One RocksDB database in a directory. One thread writes; sync and compact may use others."""
 
-    def __init__(self, path: Path, settings: RocksSettings) -> None:
-        """Open or create it. CannotOpen with the reason when it cannot be opened."""
+    def __init__(
+        self,
+        path: Path,
+        settings: RocksSettings,
+        *,
+        read_only: bool = False,
+        on_closed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Open or create it. CannotOpen with the reason when it cannot be opened.
+
+        `read_only` never writes to its files, though it adds some to the directory. `on_closed` is
+        called once RocksDB has let go of the files for good.
+        """
+        self.problems: list[str] = []
+        """What is known to be damaged, a line each, naming the file. It grows as damage is met."""
+        self.degraded = False
+        """Whether it was opened in spite of a damaged table file. Reads that need that file fail;
+        everything else works, except that its family is not compacted."""
         self._path = path
         self._settings = settings
+        self._read_only = read_only
+        self._strict = read_only
+        """Whether the opening fails if the log is not whole: then RocksDB writes no LOG to tell."""
+        self._on_closed = on_closed
         self._cache = Cache(settings.block_cache_bytes)
         self._quick, self._durable = _write_options(sync=False), _write_options(sync=True)
         self._idle = threading.Condition()
         self._borrowers = 0
         self._space_checked = 0.0
+        self._tried_to_write = 0.0
         self._families: dict[str, RocksFamily] = {}
         self._writable = False
         self._closed = False
+        access = AccessType.read_only(False) if read_only else AccessType.read_write()
         try:
-            self._rdict = self._open(AccessType.read_write())
+            self._rdict = self._open(access)
         except Exception as error:
             raise CannotOpen(_reason(path, str(error))) from error
         self._bind()
-        self._writable = True
+        self._writable = not read_only
 
     # Opening and closing
 
     def _open(self, access: AccessType) -> Rdict:
+        """Open it with all of RocksDB's checks, or degraded if a table file does not pass them.
+
+        Only then: without these checks RocksDB would also pass over damage in its log.
+        """
+        while True:
+            try:
+                rdict = self._open_as_told(access)
+            except Exception as error:
+                if not self._expects_less_after(error):
+                    raise
+            else:
+                self._note_lost_log()
+                return rdict
+
+    def _expects_less_after(self, error: Exception) -> bool:
+        """Whether the opening may succeed now that a check is left out, which has told its news."""
+        if not self.degraded and self._note_damage(error):
+            return True
+        text = _plain(error)
+        if not self._strict or not text.startswith("Corruption: "):
+            return False
+        self._strict = False
+        reason = text.removeprefix("Corruption: ")
+        if not reason.startswith(_TORN):
+            logs = [file.name for file in self._path.glob("*.log")]
+            self._note_problem(f"{logs[0] if len(logs) == 1 else 'log'} is damaged: {reason}")
+        return True
+
+    def _open_as_told(self, access: AccessType) -> Rdict:
         names = [DEFAULT_FAMILY]
         if (self._path / "CURRENT").exists():
             names = Rdict.list_cf(str(self._path), self._options())
@@ -241,7 +322,73 @@ class RocksDatabase:
         options.set_compression_type(DBCompressionType.lz4())
         options.set_bytes_per_sync(MEGABYTE)
         options.set_keep_log_file_num(4)
+        if self._strict:
+            options.set_wal_recovery_mode(DBRecoveryMode.absolute_consistency())
+        if self.degraded:
+            options.set_paranoid_checks(False)
+            options.set_level_zero_slowdown_writes_trigger(NEVER)
+            options.set_level_zero_stop_writes_trigger(NEVER)
+            options.set_soft_pending_compaction_bytes_limit(0)
+            options.set_hard_pending_compaction_bytes_limit(0)
         return options
+
+    # Damage
+
+    def _note_damage(self, error: Exception) -> bool:
+        """Be degraded from the next opening on, if the error is about a table file."""
+        text = _plain(error)
+        file = _TABLE_FILE.search(text)
+        if file is None:
+            return False
+        self.degraded = True
+        self._note_problem(f"{file[0]} is damaged: {text}")
+        return True
+
+    def _note_lost_log(self) -> None:
+        """RocksDB takes its log up to the first damage, and says no more of it than in its LOG."""
+        try:
+            told = (self._path / "LOG").read_text(errors="replace")
+        except OSError:
+            return
+        for file, dropped, reason in _DROPPED_LOG.findall(told):
+            if reason.startswith(_TORN):
+                log.info("the last %s bytes of %s, a write cut short, were left out", dropped, file)
+                continue
+            self._note_problem(
+                f"{file} is damaged: {reason} in {dropped} bytes of the log; writes that were in"
+                " them, or came after them, are lost"
+            )
+
+    def _note_problem(self, problem: str) -> None:
+        file = problem.partition(" ")[0]
+        if any(known.startswith(f"{file} ") for known in self.problems):
+            return
+        self.problems.append(problem)
+        log.warning("damage in the store: %s", problem)
+
+    def file_problems(self) -> list[str]:
+        """Files of cells that are not there, or not of the size that they had, a line each."""
+        problems = []
+        with _translated():
+            files = self._rdict.live_files()
+        for file in files:
+            name, size = file["name"].lstrip("/"), file["size"]
+            try:
+                found = (self._path / name).stat().st_size
+            except OSError as error:
+                problems.append(f"{name} cannot be read: {error.strerror}")
+            else:
+                if found != size:
+                    problems.append(f"{name} has {found} bytes instead of {size}")
+        return sorted(problems)
+
+    def boundaries(self) -> list[bytes]:
+        """Keys at which files of cells begin, or have just ended, in order; of all families."""
+        with _translated():
+            files = self._rdict.live_files()
+        return sorted(
+            {key for file in files for key in (file["start_key"], file["end_key"] + b"\0")}
+        )
 
     def _bind(self) -> None:
         """Make the families match those of the database just opened, keeping known objects."""
@@ -263,6 +410,8 @@ class RocksDatabase:
         self._release()
         if self._closed:
             raise StoreFailure("the store is closed")
+        if self._read_only:
+            raise StoreFailure("the store was opened for reading")
         try:
             self._rdict = self._open(AccessType.read_write())
             self._writable = True
@@ -275,6 +424,7 @@ class RocksDatabase:
         self._closed = True
         self._release()
         self._families = {}
+        self._on_closed()
 
     def _release(self) -> None:
         """Drop every object of rocksdict: while one lives, RocksDB keeps its lock on the files."""
@@ -348,7 +498,7 @@ class RocksDatabase:
 
     def write(self, operations: Sequence[tuple[Kind, Any, bytes, bytes]], *, durable: bool) -> None:
         if not self._writable:
-            self.reopen()
+            self._try_to_write_again()
         self._check_space()
         batch = WriteBatch(raw_mode=True)
         put = batch.put
@@ -362,11 +512,22 @@ class RocksDatabase:
         try:
             self._rdict.write(batch, self._durable if durable else self._quick)
         except Exception as error:
+            # Damage that a compaction met stops all writes, and would again after a reopening.
+            if str(error).startswith("Corruption"):
+                self._note_damage(error)
             raise _translation(error) from error
 
     def sync(self) -> None:
         with self.borrowed(), _translated():
             self._rdict.flush_wal(True)
+
+    def _try_to_write_again(self) -> None:
+        """Opening takes milliseconds in which nobody is served: not for each of many writes."""
+        now = time.monotonic()
+        if now - self._tried_to_write < RETRY_SECONDS:
+            raise WritesRefused("the store can only be read until it can be opened again")
+        self._tried_to_write = now
+        self.reopen()
 
     def _check_space(self) -> None:
         """Refuse to write before RocksDB meets the end of the disk, which it takes badly."""
@@ -377,7 +538,7 @@ class RocksDatabase:
         free = disk.f_bavail * disk.f_frsize
         margin = self._settings.free_space_margin_bytes
         if free < margin:
-            raise StoreFailure(
+            raise WritesRefused(
                 f"no space left: {free // MEGABYTE} MB free, writes need {margin // MEGABYTE} MB"
             )
         self._space_checked = now

@@ -27,6 +27,7 @@ OWN_SECTIONS = {"Rocksdb", "Datasets"}
 OWN_FIELDS = {
     "colonnade_version", "python_version", "wc_fsyncs", "wc_fsync_on", "wc_last_fsync_time",
     "wc_last_fsync_usec", "wc_last_fsync_status", "wc_last_fsync_error",
+    "wc_degraded", "wc_problems",
 }  # fmt: skip
 OF_THE_MOMENT = {"Commandstats", "Latencystats", "Errorstats", "Keyspace"}
 """Sections whose fields are named after what happened."""

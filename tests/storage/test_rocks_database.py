@@ -764,15 +764,6 @@ def test_an_error_that_somebody_keeps_does_not_keep_the_directory(
     assert "checksum" in str(kept.value)
 
 
-def test_a_damaged_end_of_a_file_fails_the_opening(healthy: Path, tmp_path: Path) -> None:
-    directory = damaged(healthy, tmp_path / "data", 0)
-    file = max(directory.glob("store/*.sst"), key=lambda path: path.stat().st_size)
-    with file.open("r+b") as opened:
-        opened.truncate(file.stat().st_size - 100)
-    with pytest.raises(CannotOpen, match="cannot open the store"):
-        open_engine(directory, SMALL)
-
-
 def test_a_compaction_that_meets_damage_fails_and_writing_goes_on(
     healthy: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
