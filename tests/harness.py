@@ -105,6 +105,17 @@ class ServerProcess:
         """End it as a power cut would: SIGKILL."""
         self.stop(signal.SIGKILL)
 
+    def check(self) -> tuple[int, str]:
+        """The exit code of --check over its data, and what it printed. It must have ended."""
+        checked = subprocess.run(
+            [*self.command, "--check", str(self.directory)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        return checked.returncode, checked.stdout + checked.stderr
+
     def restart(self) -> ServerProcess:
         self.stop()
         return self.start()
