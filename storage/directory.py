@@ -13,6 +13,7 @@ import contextlib
 import fcntl
 import os
 import pwd
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +34,17 @@ def prepare(directory: Path) -> Path:
         _check_links(directory)
         if not _check_format(directory):
             _write_format(directory / FORMAT_FILE)
+    return directory / STORE_FOLDER
+
+
+def make(directory: Path) -> Path:
+    """Make a new directory for a copy of a store; return where the database goes. OSError."""
+    directory.mkdir(mode=0o700, parents=True)
+    try:
+        _write_format(directory / FORMAT_FILE)
+    except OSError:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
     return directory / STORE_FOLDER
 
 

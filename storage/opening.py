@@ -42,6 +42,20 @@ def open_engine(
         raise CannotOpen(f"cannot open the store in {directory}: {error}") from error
 
 
+def open_reader(directory: Path, settings: RocksSettings | None = None) -> EmbeddedEngine:
+    """An engine that reads a checkpoint or a backup, in any process, and is never written to.
+
+    Nobody else may write there meanwhile. RocksDB adds files of its own to the directory.
+    """
+    with hold_for_reading(directory):
+        store = RocksDatabase(directory / STORE_FOLDER, settings or RocksSettings(), read_only=True)
+    try:
+        return EmbeddedEngine(store, read_only=True)
+    except StorageError as error:
+        store.close()
+        raise CannotOpen(f"cannot open the store in {directory}: {error}") from error
+
+
 def open_memory_engine() -> EmbeddedEngine:
     """An engine whose data goes with the process."""
     return EmbeddedEngine(MemoryDatabase())

@@ -4,8 +4,8 @@ One thread calls it. Writes gather in a group until commit(); a read of a row wh
 touches commits first, so everybody reads what was written. While a transaction is open nothing is
 committed: such a read sees the group on top of the store. Nothing here waits, except a call outside
 of a transaction that has to commit while the store is stalled: that one sleeps and tries again.
-Whatever was looked up before such a wait is looked up again after it. Knows nothing of sockets,
-commands or files.
+Whatever was looked up before such a wait is looked up again after it. Knows nothing of sockets or
+commands.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import shutil
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 from storage.catalog import CLOCK_KEY, check_name, decode_clock, encode_clock
 from storage.clock import HybridClock, wall_clock_ms
 from storage.cursors import Binding
+from storage.directory import make
 from storage.embedded.datasets import Dataset, Datasets
 from storage.embedded.deleter import RowDeleter, drop_below_rewritten
 from storage.embedded.group import MAX_OPERATIONS, Group
@@ -65,8 +68,12 @@ _PUT = Kind.PUT
 class EmbeddedEngine:
     """Answers storage.engine.Engine over any OrderedStore."""
 
-    def __init__(self, store: OrderedStore, *, durable_commits: bool = False) -> None:
-        """Read the catalog. `durable_commits`: a commit returns only once it is on the disk."""
+    def __init__(
+        self, store: OrderedStore, *, durable_commits: bool = False, read_only: bool = False
+    ) -> None:
+        """Read the catalog. `durable_commits`: a commit returns only once it is on the disk.
+        `read_only`: nothing will be written, not even the clock."""
+        self._read_only = read_only
         self.durable_commits = durable_commits
         self.on_settled: Settled = _nobody_waits
         self._store = store
@@ -294,17 +301,40 @@ class EmbeddedEngine:
             self.unsynced = True
             raise
 
+    def checkpoint(self, directory: Path) -> None:
+        """Make `directory`, which must be free, a data directory with all that is written so far.
+
+        Table files are hard links, so it takes milliseconds and pins what they hold until it is
+        removed. StoreFailure, with nothing left there, when it cannot be; StoreStalled: try again.
+        """
+        failure = self.commit()
+        if failure is not None:
+            raise failure
+        try:
+            folder = make(directory)
+        except OSError as error:
+            raise StoreFailure(f"cannot copy to {directory.name}: {error.strerror}") from error
+        try:
+            self._store.checkpoint(folder)
+        except BaseException:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
+
     async def close(self) -> None:
         await self._collector.stop()
         with contextlib.suppress(StoreFailure):  # it was logged, and told to whom it concerns
             await self.settle()
+        if not self._read_only:
+            self._store_clock()
+        self._store.close()
+
+    def _store_clock(self) -> None:
         # The exact last stamp: after a clean stop the clock need not run ahead of the wall.
         stop = (_PUT, self._catalog, CLOCK_KEY, encode_clock(self._clock.last_ms))
         try:
             self._store.write([stop], durable=True)
         except (StoreFailure, StoreStalled) as error:
             log.error("the clock could not be stored: %s", error)
-        self._store.close()
 
     # Writing
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from pathlib import Path
 from typing import Protocol
 
 
@@ -77,6 +78,10 @@ class OrderedStore(Protocol):
     def create_family(self, name: str) -> Family: ...
 
     def drop_family(self, family: Family) -> None: ...
+
+    def checkpoint(self, path: Path) -> None:
+        """Make a copy of all that is written. StoreFailure when that cannot be."""
+        ...
 
     def write(self, operations: Sequence[Operation], *, durable: bool) -> None:
         """Apply all or nothing, in order. On return they are in the log, on the disk if `durable`.

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from storage.embedded.ordered import Family, FamilyStatistics, Kind, Operation
+from storage.errors import StoreFailure
 
 DEFAULT_FAMILY = "default"
 
@@ -88,6 +90,9 @@ class MemoryDatabase:
     def create_family(self, name: str) -> Family:
         family = self._families[name] = MemoryFamily(name)
         return family
+
+    def checkpoint(self, path: Path) -> None:
+        raise StoreFailure(f"data in memory has no files to copy to {path}")
 
     def drop_family(self, family: Family) -> None:
         del self._families[family.name]

@@ -46,6 +46,7 @@ from rocksdict import (
     BlockBasedOptions,
     BottommostLevelCompaction,
     Cache,
+    Checkpoint,
     CompactOptions,
     DbClosedError,
     DBCompressionType,
@@ -420,6 +421,11 @@ class RocksDatabase:
                 self._rdict = self._open(AccessType.read_only(False))
         self._bind()
 
+    def checkpoint(self, path: Path) -> None:
+        """A copy of all that is written, as hard links where that is possible. `path` is free."""
+        with _translated():
+            Checkpoint(self._rdict).create_checkpoint(str(path))
+
     def close(self) -> None:
         self._closed = True
         self._release()
@@ -491,6 +497,8 @@ class RocksDatabase:
         if self._families.get(family.name) is not family:
             raise StoreFailure(f"family {family.name} is not open")
         self._families.pop(family.name).release()
+        if self._read_only:
+            return  # to whom only reads it is gone
         with _translated():
             self._rdict.drop_column_family(family.name)
 
