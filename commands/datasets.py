@@ -148,6 +148,7 @@ async def info(context: Context, words: list[bytes]) -> Reply:
         b"memtable-bytes": found.memtable_bytes,
         b"last-compaction-ms": found.last_compaction_ms,
         b"last-compaction-removed-cells": found.last_compaction_removed_cells,
+        b"compaction": found.compaction.encode(),
     }
 
 
@@ -164,10 +165,41 @@ async def info(context: Context, words: list[bytes]) -> Reply:
 async def compact(context: Context, words: list[bytes]) -> Reply:
     """Starts to remove expired and surplus cells from the files of a dataset.
 
-    It changes no answer. WCDATASET INFO tells when it last ended and how much it removed.
+    It changes no answer. WCDATASET INFO tells how far it is, when it last ended and how much it
+    removed.
     """
     await context.store.compact_dataset(words[2])
     return OK
+
+
+@command(
+    "WCDATASET|EXPLAIN",
+    arity=-3,
+    flags="readonly no_multi",
+    keys=DATASET_OF_SUBCOMMAND,
+    group="widecolumn",
+    since="0.1.0",
+    complexity="O(N) for N cells, in another process if there are many",
+    syntax=f"name {_SETTINGS}",
+)
+async def explain(context: Context, words: list[bytes]) -> Reply:
+    """Counts what a compaction would remove, and removes nothing.
+
+    With MAXVERSIONS or TTL: what it would remove if the dataset had these settings. Sizes are those
+    of keys and values before compression.
+    """
+    given = _Settings(Arguments(words, 3))
+    found = await context.store.explain_compaction(
+        words[2], max_versions=given.max_versions, ttl_seconds=given.ttl_seconds
+    )
+    return {
+        b"cells": found.cells,
+        b"bytes": found.bytes,
+        b"expired-cells": found.expired_cells,
+        b"expired-bytes": found.expired_bytes,
+        b"surplus-cells": found.surplus_cells,
+        b"surplus-bytes": found.surplus_bytes,
+    }
 
 
 @command(

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import logging
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from resp_server.listening import CannotListen
-from resp_server.live import LOG_LEVELS
+from resp_server.logs import start_logging
 from resp_server.server import Server
 from resp_server.settings import BadSetting, Settings, configuration_file, from_command_line
 from resp_server.version import REDIS_VERSION, VERSION
@@ -71,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"*** FATAL CONFIG FILE ERROR (Colonnade {VERSION}) ***\n{error}", file=sys.stderr)
         return EXIT_BAD_CONFIGURATION
     try:
-        _start_logging(settings)
+        start_logging(settings)
         _run(settings, configuration_file(words))
     except (CannotOpen, CannotListen, OSError) as error:
         print(f"colonnade-server cannot start: {error}", file=sys.stderr)
@@ -107,15 +106,6 @@ def _check(words: Sequence[str]) -> int:
 def _show_progress(dataset: str, cells: int) -> None:
     if sys.stderr.isatty():
         print(f"\r\033[K{dataset}: {cells} cells", end="", file=sys.stderr, flush=True)
-
-
-def _start_logging(settings: Settings) -> None:
-    logging.basicConfig(
-        level=LOG_LEVELS[settings.loglevel],
-        format="%(process)d:M %(asctime)s.%(msecs)03d %(levelname)s %(message)s",
-        datefmt="%d %b %Y %H:%M:%S",
-        **({"filename": settings.logfile} if settings.logfile else {"stream": sys.stdout}),
-    )
 
 
 def _run(settings: Settings, file: Path | None) -> None:

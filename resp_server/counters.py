@@ -10,10 +10,12 @@ import time
 from dataclasses import dataclass, field
 
 from resp_server import process
+from storage.distribution import Distribution
 
 SAMPLES = 16
 SAMPLE_SECONDS = 0.1
 """How often Sampler.sample() is to be called."""
+LAG_BOUNDS_SECONDS = (0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 
 
 @dataclass(slots=True)
@@ -29,6 +31,8 @@ class Counters:
     """How often something came from a client."""
     writes: int = 0
     """How often something was handed to the system for a client."""
+    loop_lag: Distribution = field(default_factory=lambda: Distribution(LAG_BOUNDS_SECONDS))
+    """How much later than asked for the loop got to its housekeeping, in seconds."""
     last_commit_failed: bool = False
     started: float = field(default_factory=time.monotonic)
 

@@ -168,7 +168,7 @@ class Listeners:
         for place in [place for place in self._doors if place not in places]:
             self._doors.pop(place).close()
         for place in places:
-            listening = None if place in self._doors else _bind(place)
+            listening = None if place in self._doors else bind_place(place)
             if listening is not None:
                 self._doors[place] = self._door(place, listening)
 
@@ -207,8 +207,11 @@ def _refusal(error: BadTls | CannotListen, names: frozenset[str]) -> BadSetting:
     return BadSetting(_TLS_REFUSED, min(name for name in names if name.startswith("tls-")))
 
 
-def _bind(place: Place) -> socket.socket | None:
-    """A socket that does not listen yet; None for an address that is missing and may be."""
+def bind_place(place: Place) -> socket.socket | None:
+    """A socket that does not listen yet; None for an address that is missing and may be.
+
+    CannotListen if the system does not let it be had.
+    """
     optional = place.address.startswith("-")
     try:
         return _bound(place.address.removeprefix("-"), place.port)

@@ -30,8 +30,9 @@ _HEADER = re.compile(rb"([*$])([0-9]{1,19})\r\n")
 _SUSPICIOUS = re.compile(
     rb"(?:\A|\n)(?:[*$](?:[0-9]{7}|[^0-9])|\*[0-9]{1,6}\r\n[^$]|[-+:_,#!=(%~>|])"
 )
-_HUGE_COLLECTION = re.compile(rb"\n[*%~>|][0-9]{7}")
-"""hiredis makes room for what such a header announces; giving that up again takes seconds."""
+_HUGE_COLLECTION = re.compile(rb"\n(?:[*%~>|][0-9]{7}|[|~_])")
+"""hiredis makes room for what such a header announces; giving that up again takes seconds. And what
+it takes for a set, an attribute or a null is an inline command to Redis."""
 MAX_HISTORY_BYTES = 1024 * 1024
 """How much is kept for reading it again. Beyond it, what hiredis cannot read is a final error."""
 _CUT_HEADER = re.compile(rb"(?:\A|\n)([*$%~>|][0-9]{0,32}\r?)\Z")
@@ -192,7 +193,9 @@ class CommandParser:
             probe.feed(chunk)
             while probe.next() is not None:
                 pass
-            if probe.waits_for_line:  # a header without end: hiredis would gather it for ever
+            # A header without end, which hiredis would gather for ever; or it waits inside of
+            # something that was read to its end.
+            if probe.waits_for_line or probe.is_between_commands:
                 raise _Unusual
 
     def _give_chunk(self) -> None:

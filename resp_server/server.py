@@ -24,6 +24,7 @@ from resp_server.counters import SAMPLE_SECONDS, Counters
 from resp_server.descriptors import allow_clients
 from resp_server.listening import Listeners
 from resp_server.live import ALL_NAMES, Live
+from resp_server.metrics.service import Monitoring, open_monitoring
 from resp_server.parser import CommandParser
 from resp_server.protected import refuses
 from resp_server.reply import encode_error
@@ -53,6 +54,7 @@ class Server:
         self._counters = Counters()
         self._stop = asyncio.Event()
         self._background: list[asyncio.Task[None]] = []
+        self._monitoring: Monitoring | None = None
         self.command_settings = CommandSettings()
         self.loop = asyncio.get_running_loop()
         self.listeners = Listeners(settings, lambda: Connection(self))
@@ -82,8 +84,10 @@ class Server:
         self.engine = _open_engine(self._settings)
         try:
             self._put_together(users)
+            self._monitoring = await open_monitoring(self.server.sources, self._stop.is_set)
             await self.listeners.open()
         except BaseException:
+            self._close_monitoring()
             await self.engine.close()
             raise
         self._background = [
@@ -123,8 +127,13 @@ class Server:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        self._close_monitoring()
         await self.engine.close()
         log.info("the store is closed, bye")
+
+    def _close_monitoring(self) -> None:
+        if self._monitoring is not None:
+            self._monitoring.close()
 
     async def _wait_for_handlers(self) -> None:
         deadline = self.loop.time() + STOP_PATIENCE_SECONDS
@@ -156,8 +165,10 @@ class Server:
         """Sample rates, and send away who was idle, or left too much unread, for too long."""
         looked = time.monotonic()
         while True:
+            due = time.monotonic() + SAMPLE_SECONDS
             await asyncio.sleep(SAMPLE_SECONDS)
             now = time.monotonic()
+            self._counters.loop_lag.note(max(0.0, now - due))
             self.server.sampler.sample(now)
             if now - looked >= OVERDUE_SECONDS:
                 looked = now

@@ -73,21 +73,20 @@ class Services:
         )
         self.sampler = Sampler(counters, time.monotonic())
         self._run_id = os.urandom(20).hex()
-        self.facts = Information(
-            Sources(
-                settings,
-                counters,
-                self.sampler,
-                engine,
-                self.calls,
-                self.broker,
-                self.clients,
-                saving=self,
-                syncing=self.syncing,
-                run_id=self._run_id,
-                config_file="" if file is None else str(file.absolute()),
-            )
+        self.sources = Sources(
+            settings,
+            counters,
+            self.sampler,
+            engine,
+            self.calls,
+            self.broker,
+            self.clients,
+            saving=self,
+            syncing=self.syncing,
+            run_id=self._run_id,
+            config_file="" if file is None else str(file.absolute()),
         )
+        self.facts = Information(self.sources)
         self.save_failed = False
         """Whether the last save in the background failed."""
         self._last_save = int(time.time())

@@ -19,6 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from resp_server.settings import Settings
+from storage.distribution import Distribution
 from storage.errors import StoreFailure
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,9 @@ SLOW_SECONDS = 0.0005
 """On average longer than this: a thread does it."""
 QUICK_SECONDS = 0.00025
 """On average shorter than this: the loop does it again."""
+BOUNDS_SECONDS = (
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0,
+)  # fmt: skip
 _WEIGHT = 0.1
 """Of one more measurement in the average."""
 
@@ -65,6 +69,8 @@ class Syncing:
         self.running = 0
         """How many are under way on a thread."""
         self.count = 0
+        self.failures = 0
+        self.seconds = Distribution(BOUNDS_SECONDS)
         self.last_seconds = 0.0
         self.last_success = int(time.time())
         """Unix seconds."""
@@ -107,12 +113,14 @@ class Syncing:
     def _ended(self, seconds: float, error: Exception | None) -> StoreFailure | None:
         self.count += 1
         self.last_seconds = seconds
+        self.seconds.note(seconds)
         self._average_seconds += _WEIGHT * (seconds - self._average_seconds)
         self.on_thread = self._average_seconds > (QUICK_SECONDS if self.on_thread else SLOW_SECONDS)
         self._noted(seconds)
         if error is None:
             self.last_success, self.last_error = int(time.time()), ""
             return None
+        self.failures += 1
         self.last_error = str(error)
         log.error("the log could not be brought to the disk: %s", error)
         return self._engine.fail(error)

@@ -24,7 +24,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from storage.commits import Commits
 from storage.errors import StoreFailure
+from storage.maintenance.survey import Totals
 from storage.model import (
     DatasetInfo,
     DatasetSettings,
@@ -44,6 +46,8 @@ class Engine(Protocol):
     """Datasets, rows, columns, cells."""
 
     on_settled: Settled
+    commits: Commits
+    """What became of the groups of writes so far."""
     unsynced: bool
     """Whether something was committed since the last sync()."""
 
@@ -77,6 +81,16 @@ class Engine(Protocol):
 
     def cache_bytes(self) -> int:
         """What the cache of blocks read from disk holds."""
+        ...
+
+    def figures(self) -> dict[str, int]:
+        """What the store tells of itself, for operators; nothing where it has nothing to tell."""
+        ...
+
+    async def explain_compaction(
+        self, name: bytes, *, max_versions: int | None = None, ttl_seconds: int | None = None
+    ) -> Totals:
+        """What a compaction would remove, under these settings instead of the dataset's."""
         ...
 
     def version(self, dataset: bytes) -> int:
@@ -175,6 +189,10 @@ class Engine(Protocol):
 
         StoreStalled: none is there yet, call again soon. So it is while a transaction is open.
         """
+        ...
+
+    def try_writing(self) -> StoreFailure | None:
+        """Commit something that changes nothing, to learn whether writes succeed. As commit()."""
         ...
 
     @property

@@ -97,3 +97,7 @@ class StoreStalled(Exception):
 
 class CannotOpen(Exception):
     """The data directory cannot be served; the text says why and what to do."""
+
+
+class CannotTransfer(Exception):
+    """An export or an import cannot be done as it was asked for; the text says why."""

@@ -32,6 +32,13 @@ class DatasetSettings:
     max_versions: int = 0
     ttl_seconds: int = 0
 
+    def altered(self, max_versions: int | None, ttl_seconds: int | None) -> DatasetSettings:
+        """With these instead, where they are not None."""
+        return DatasetSettings(
+            self.max_versions if max_versions is None else max_versions,
+            self.ttl_seconds if ttl_seconds is None else ttl_seconds,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetInfo:
@@ -45,6 +52,8 @@ class DatasetInfo:
     memtable_bytes: int
     last_compaction_ms: int
     last_compaction_removed_cells: int
+    compaction: str = "idle"
+    """What is being done, for people to read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,10 +50,12 @@ class Calls:
     def sort_in(self) -> None:
         """Add up the durations that wait."""
         durations, self.waiting = self.waiting, []
+        seconds = sum(durations)
         self._count += len(durations)
-        self._seconds += sum(durations)
+        self._seconds += seconds
         if self.tracked and durations:
             self._histogram.add(durations)
+            self._histogram.seconds += seconds
 
 
 class CallStatistics:

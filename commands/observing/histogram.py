@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import struct
 import sys
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
 _CUT_BITS = 23 - 7
 """The bits of a float's mantissa that are cut off."""
@@ -22,12 +24,14 @@ _FIRST_BOUND_NS = 1024
 class Histogram:
     """Counts of durations. Zero is a duration; there is no longest one."""
 
-    __slots__ = ("_counts", "total")
+    __slots__ = ("_counts", "seconds", "total")
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
         self.total = 0
         """How many durations there are."""
+        self.seconds = 0.0
+        """All together; whoever adds durations adds it, as they know it already."""
 
     def add(self, seconds: Sequence[float]) -> None:
         """Sort many in at once: less than a tenth of a microsecond each."""
@@ -65,6 +69,15 @@ class Histogram:
         if seen:
             found[_longest_ns(_bucket(bound_ns)) // 1000] = seen
         return found
+
+    def within(self, bounds_seconds: Sequence[float]) -> list[int]:
+        """How many were not longer than each of the bounds, which ascend. The bucket that a bound
+        lies in counts as a whole: it is right to a hundredth of the bound."""
+        buckets = [_bucket(bound * 1e9) for bound in bounds_seconds]
+        counts = [0] * (len(buckets) + 1)
+        for bucket, count in self._counts.items():
+            counts[bisect_left(buckets, bucket)] += count
+        return list(accumulate(counts[:-1]))
 
 
 def _bucket(nanoseconds: float) -> int:

@@ -44,6 +44,7 @@ LIVE, AT_START, PROTECTED = Change.LIVE, Change.AT_START, Change.PROTECTED
 
 _NETWORK, _TLS, _GENERAL, _SECURITY = "network", "tls", "general", "security"
 _OBSERVING, _EVENTS = "slow log and latency", "notifications"
+_MONITORING = "monitoring"
 _DATA, _WIDE = "data on disk", "wide columns"
 _MEGABYTE = 1024 * 1024
 _MOST_INTEGER = 2**31 - 1
@@ -218,6 +219,13 @@ class Settings:
     logfile: str = _directive(
         _GENERAL, "", TEXT, AT_START, 'The file to log to; "" logs to the standard output.'
     )
+    log_format: str = _directive(
+        _GENERAL,
+        "text",
+        choice("text", "json"),
+        AT_START,
+        "How the log is written: in lines like Redis's, or as one JSON object a line.",
+    )
     pidfile: str = _directive(
         _GENERAL,
         "",
@@ -285,6 +293,22 @@ class Settings:
     )
     latency_tracking_info_percentiles: tuple[float, ...] = _directive(
         _OBSERVING, (50.0, 99.0, 99.9), PERCENTILES, LIVE, "Which percentiles INFO tells of them."
+    )
+    metrics_port: int = _directive(
+        _MONITORING,
+        0,
+        integer(0, 65535),
+        AT_START,
+        "The TCP port that answers HTTP for /metrics, /healthz and /readyz; 0 listens on none. "
+        "Needs prometheus_client: pip install 'colonnade[metrics]'.",
+    )
+    metrics_bind: str = _directive(
+        _MONITORING,
+        "127.0.0.1",
+        TEXT,
+        AT_START,
+        "The address for that port; * for all of IPv4. Whoever reaches it sees the names of "
+        "commands and datasets, without a password.",
     )
     notify_keyspace_events: int = _directive(
         _EVENTS,

@@ -14,11 +14,15 @@ import asyncio
 import contextlib
 import logging
 import shutil
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from storage.catalog import CLOCK_KEY, check_name, decode_clock, encode_clock
 from storage.clock import HybridClock, wall_clock_ms
+from storage.commits import Commits
 from storage.cursors import Binding
 from storage.directory import make
 from storage.embedded.datasets import Dataset, Datasets
@@ -45,6 +49,8 @@ from storage.encoding import (
 from storage.engine import Settled
 from storage.errors import DatasetExists, StoreBusy, StoreFailure, StoreStalled, WritesRefused
 from storage.maintenance.collector import Collector
+from storage.maintenance.survey import Span, Totals
+from storage.maintenance.surveyor import surveyed
 from storage.model import (
     DatasetInfo,
     DatasetSettings,
@@ -69,11 +75,19 @@ class EmbeddedEngine:
     """Answers storage.engine.Engine over any OrderedStore."""
 
     def __init__(
-        self, store: OrderedStore, *, durable_commits: bool = False, read_only: bool = False
+        self,
+        store: OrderedStore,
+        *,
+        durable_commits: bool = False,
+        read_only: bool = False,
+        scratch: Path | None = None,
     ) -> None:
         """Read the catalog. `durable_commits`: a commit returns only once it is on the disk.
-        `read_only`: nothing will be written, not even the clock."""
+        `read_only`: nothing will be written, not even the clock. `scratch` is where checkpoints for
+        background work may lie; without it that work is done in this process."""
         self._read_only = read_only
+        self._scratch = scratch
+        self._checkpoints = count(1)
         self.durable_commits = durable_commits
         self.on_settled: Settled = _nobody_waits
         self._store = store
@@ -83,8 +97,7 @@ class EmbeddedEngine:
         self._clock = HybridClock(decode_clock(self._catalog.get(CLOCK_KEY)))
         self._collector = Collector(self)
         self._failure: StoreFailure | None = None
-        self._failures = 0
-        self._failed_in_a_row = 0
+        self.commits = Commits()
         self._transactions = 0
         """How many are open. More than one only if a transaction waits for something else."""
         self._stalled = False
@@ -117,11 +130,7 @@ class EmbeddedEngine:
         self, name: bytes, *, max_versions: int | None = None, ttl_seconds: int | None = None
     ) -> None:
         dataset = self._datasets.find(name)
-        old = dataset.settings
-        settings = DatasetSettings(
-            old.max_versions if max_versions is None else max_versions,
-            old.ttl_seconds if ttl_seconds is None else ttl_seconds,
-        )
+        settings = dataset.settings.altered(max_versions, ttl_seconds)
         self._datasets.store(dataset, dataset.entry.altered(settings))
         dataset.version += 1
 
@@ -143,16 +152,51 @@ class EmbeddedEngine:
     def cache_bytes(self) -> int:
         return self._store.cache_bytes()
 
+    def figures(self) -> dict[str, int]:
+        return self._store.figures()
+
     def version(self, dataset: bytes) -> int:
         found = self._datasets.get(dataset)
         return self._datasets.absent_version(dataset) if found is None else found.version
 
     async def dataset_info(self, name: bytes) -> DatasetInfo:
-        return self._datasets.find(name).info()
+        found = self._datasets.find(name).info()
+        return replace(found, compaction=self._collector.state(name))
+
+    async def explain_compaction(
+        self, name: bytes, *, max_versions: int | None = None, ttl_seconds: int | None = None
+    ) -> Totals:
+        settings = self._datasets.find(name).settings.altered(max_versions, ttl_seconds)
+        return await self._collector.explain(name, settings)
 
     async def compact_dataset(self, name: bytes) -> None:
         self._datasets.find(name)
         self._collector.request(name)
+
+    def survey_elsewhere(
+        self, name: bytes, settings: DatasetSettings
+    ) -> AsyncGenerator[Span | int | Totals, None] | None:
+        return None if self._scratch is None else self._surveyed(self._scratch, name, settings)
+
+    async def _surveyed(
+        self, scratch: Path, name: bytes, settings: DatasetSettings
+    ) -> AsyncGenerator[Span | int | Totals, None]:
+        directory = scratch / f"survey-{next(self._checkpoints)}"
+        await self._checkpoint_when_possible(directory)
+        try:
+            findings = surveyed(directory, name, settings, self.now())
+            async with contextlib.aclosing(findings):
+                async for finding in findings:
+                    yield finding
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    async def _checkpoint_when_possible(self, directory: Path) -> None:
+        while True:
+            try:
+                return self.checkpoint(directory)
+            except StoreStalled:
+                await asyncio.sleep(STALL_RETRY_SECONDS)
 
     def note_compaction(self, dataset: Dataset, removed_cells: int) -> None:
         entry = dataset.entry.compacted(self._clock.now(), removed_cells)
@@ -201,9 +245,12 @@ class EmbeddedEngine:
                 datasets.catch_up()
             # Families that end after this commit: the end of their entries is on the disk first.
             durable = self.durable_commits or bool(datasets.leaving)
+            began = time.perf_counter()
             self._store.write(operations, durable=durable)
+            seconds = time.perf_counter() - began
         except StoreStalled:
             self._stalled = True
+            self.commits.stalls += 1
             raise
         except Exception as error:
             return self.fail(error)
@@ -211,13 +258,19 @@ class EmbeddedEngine:
         group.clear()
         self._stalled = False
         self.unsynced = not durable
-        if self._failed_in_a_row:
-            log.info("writing works again, after %d failed groups", self._failed_in_a_row)
-            self._failed_in_a_row = 0
+        if failed := self.commits.failed_in_a_row:
+            log.info("writing works again, after %d failed groups", failed)
+        self.commits.note(len(operations), seconds)
         self.on_settled(None)
         if datasets.leaving:
             self._end_leaving()
         return None
+
+    def try_writing(self) -> StoreFailure | None:
+        if not self._group.operations:  # what is on the disk already, or would be safe there
+            reserved = encode_clock(self._clock.reserved_ms)
+            self.append([(_PUT, self._catalog, CLOCK_KEY, reserved)])
+        return self.commit()
 
     def _end_leaving(self) -> None:
         try:
@@ -229,14 +282,14 @@ class EmbeddedEngine:
 
     def fail(self, error: Exception) -> StoreFailure:
         """The group's outcome is unknown: say so to all who wait, and start afresh from disk."""
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row == 1:  # on a full disk each group fails, and the log is there too
+        self.commits.note_failure(str(error))
+        if self.commits.failed_in_a_row == 1:
+            # Not of each: on a full disk they all fail, and the log may be on it too.
             log.error("writing to the store failed: %s", error, exc_info=error)
         self._group.clear()
         self._stalled = False
         failure = error if isinstance(error, StoreFailure) else StoreFailure(str(error))
         self._failure = failure
-        self._failures += 1
         self._reload(reopen=not isinstance(error, WritesRefused))
         self.on_settled(failure)
         return failure
@@ -252,14 +305,14 @@ class EmbeddedEngine:
 
     async def settle(self) -> None:
         """Commit, waiting while the store is stalled. Raises the failure if it fails."""
-        failures = self._failures
+        failures = self.commits.failures
         while self._group.operations:
             try:
                 self.commit()
             except StoreStalled:
                 await asyncio.sleep(STALL_RETRY_SECONDS)
             # Somebody else's commit may have failed meanwhile, and taken the group with it.
-            if self._failures != failures and self._failure is not None:
+            if self.commits.failures != failures and self._failure is not None:
                 raise self._failure
 
     async def _settle_unless_in_transaction(self) -> None:

@@ -95,6 +95,10 @@ class OrderedStore(Protocol):
         """What its cache of blocks holds; 0 without one."""
         ...
 
+    def figures(self) -> dict[str, int]:
+        """What it tells of itself beyond that, by names of its own. Quick; StoreFailure."""
+        ...
+
     def sync(self) -> None:
         """Bring the log to the disk. Blocks; safe on a thread."""
         ...

@@ -15,6 +15,7 @@ more expired cells lie above than a page may examine, the count of the page befo
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from storage.cursors import START, Position
@@ -400,3 +401,34 @@ def _within(position: Position, prefix: bytes) -> Position:
     if not position.bound.startswith(prefix):
         return START
     return replace(position, bound=position.bound[len(prefix) :])
+
+
+def walk_visible(
+    scan: Scan, rules: Rules, selection: Selection, start: bytes
+) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """(key, stored value, payload) of all visible cells from `start` on, whatever their row.
+
+    Of the selection, `times` and `versions` count; its columns do not. For those who read all there
+    is and answer nobody meanwhile: nothing bounds it.
+    """
+    reader = RowReader(scan, rules, selection, Budget.unlimited())
+    versions = NO_LIMIT if selection.versions is None else selection.versions
+    # With no prefix, what it takes for a column's name is the whole place: its row and its column.
+    column = _Column(reader, b"")
+    while True:
+        skipped = 0
+        for key, value in scan.walk(start):
+            if key < column.skip_to:
+                skipped += 1
+                if skipped > STEPS_BEFORE_SEEK:
+                    break
+                continue
+            payload = column.visit(key, value)
+            if payload is not None:
+                column.taken += 1
+                if column.taken >= versions:
+                    column.finish()
+                yield key, value, payload
+        else:
+            return
+        start = column.skip_to

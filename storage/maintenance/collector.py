@@ -10,8 +10,10 @@ Invariants:
     again, when anything was deleted from the dataset meanwhile; a change of settings or a drop
     ends the run.
 
-It runs on the loop in slices of a few hundred cells, one dataset at a time; the compaction itself
-runs on a thread. A crash at any point loses nothing visible. Knows nothing of commands.
+Where to look, a survey of a checkpoint in another process tells, so that live data is not walked
+over on the loop; a small dataset is walked as a whole. The loop looks in slices of a few hundred
+cells, one dataset at a time; the compaction of the files runs on a thread. A crash at any point
+loses nothing visible, and the next run goes on with what is left. Knows nothing of commands.
 """
 
 from __future__ import annotations
@@ -19,20 +21,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from storage.embedded.datasets import Dataset
-from storage.embedded.deleter import SMALL_SPAN, KeptExpiries
+from storage.embedded.deleter import SMALL_SPAN
 from storage.embedded.ordered import Kind, Operation
-from storage.embedded.reader import expiry_of
-from storage.encoding import SUFFIX_BYTES
 from storage.errors import StoreFailure
+from storage.maintenance.judging import LIVE, Judge
+from storage.maintenance.survey import WHOLE, Span, Survey, Totals
+from storage.model import DatasetSettings
 
 log = logging.getLogger(__name__)
 
 SLICE_CELLS = 500
 """Cells looked at before others get their turn: about half a millisecond."""
+SMALL_DATASET_CELLS = 50_000
+"""Up to so many are looked at here: another process would cost more."""
 MAX_RESTARTS = 100
 """A column that is deleted from all the time is left for the next run."""
 
@@ -48,6 +53,11 @@ class Collectable(Protocol):
 
     def append(self, operations: Sequence[Operation]) -> None: ...
     def note_compaction(self, dataset: Dataset, removed_cells: int) -> None: ...
+    def survey_elsewhere(
+        self, name: bytes, settings: DatasetSettings
+    ) -> AsyncGenerator[Span | int | Totals, None] | None:
+        """Survey a dataset as it is now in another process; None if there are no files."""
+        ...
 
 
 class Collector:
@@ -56,6 +66,7 @@ class Collector:
     def __init__(self, engine: Collectable) -> None:
         self._engine = engine
         self._wanted: dict[bytes, None] = {}
+        self._state: dict[bytes, str] = {}
         self._task: asyncio.Task[None] | None = None
 
     def request(self, name: bytes) -> None:
@@ -63,6 +74,10 @@ class Collector:
         self._wanted[name] = None
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._work())
+
+    def state(self, name: bytes) -> str:
+        """What is being done to a dataset, for people to read."""
+        return self._state.get(name, "waiting" if name in self._wanted else "idle")
 
     @property
     def running(self) -> bool:
@@ -86,19 +101,21 @@ class Collector:
                 log.error("compaction of %s failed: %s", name.decode(), failure)
             except Exception:
                 log.exception("compaction of %s failed", name.decode())
+            finally:
+                self._state.pop(name, None)
 
     async def _collect(self, name: bytes) -> None:
         dataset = self._engine.open_dataset(name)
         if dataset is None:
             return
         run = _Run(dataset)
-        while not run.finished:
-            await self._engine.settle()
-            if self._engine.open_dataset(name) is not dataset or run.outdated:
-                log.info("compaction of %s ended early: the dataset was changed", name.decode())
-                return
-            self._engine.append(run.slice(self._engine.now()))
-            await asyncio.sleep(0)
+        async with contextlib.aclosing(self._spans(name, dataset)) as spans:
+            async for span in spans:
+                run.begin(span)
+                if not await self._remove(name, dataset, run):
+                    log.info("compaction of %s ended early: the dataset was changed", name.decode())
+                    return
+        self._state[name] = "compacting files"
         await self._engine.settle()
         try:
             await asyncio.to_thread(dataset.family.compact)
@@ -109,19 +126,75 @@ class Collector:
             self._engine.note_compaction(dataset, run.removed_cells)
             log.info("compaction of %s removed %d cells", name.decode(), run.removed_cells)
 
+    async def _remove(self, name: bytes, dataset: Dataset, run: _Run) -> bool:
+        """Go through the span that was begun; whether the dataset is still what it was."""
+        while not run.finished:
+            await self._engine.settle()
+            if self._engine.open_dataset(name) is not dataset or run.outdated:
+                return False
+            self._engine.append(run.slice(self._engine.now()))
+            await asyncio.sleep(0)
+        return True
+
+    async def _spans(self, name: bytes, dataset: Dataset) -> AsyncGenerator[Span, None]:
+        """Where dead cells may lie, in the order of keys."""
+        self._state[name] = "looking"
+        estimated = dataset.family.statistics().estimated_keys
+        findings = None
+        if estimated > SMALL_DATASET_CELLS:
+            findings = self._engine.survey_elsewhere(name, dataset.settings)
+        if findings is None:
+            yield WHOLE
+            return
+        async with contextlib.aclosing(findings):
+            async for finding in findings:
+                if isinstance(finding, Span):
+                    yield finding
+                elif isinstance(finding, int):
+                    part = min(100, 100 * finding // max(estimated, 1))
+                    self._state[name] = f"looked at {part}%"
+
+    async def explain(self, name: bytes, settings: DatasetSettings) -> Totals:
+        """What a run would remove under these settings, as of now. StoreFailure."""
+        dataset = self._engine.open_dataset(name)
+        if dataset is None:
+            return Totals()
+        await self._engine.settle()
+        if dataset.family.statistics().estimated_keys > SMALL_DATASET_CELLS:
+            findings = self._engine.survey_elsewhere(name, settings)
+            if findings is not None:
+                async with contextlib.aclosing(findings):
+                    async for finding in findings:
+                        if isinstance(finding, Totals):
+                            return finding
+        survey = Survey(settings, self._engine.now())
+        for looked_at, (key, value) in enumerate(dataset.family.scan(None).walk(b""), start=1):
+            survey.look(key, value)
+            if looked_at % SLICE_CELLS == 0:
+                await asyncio.sleep(0)
+        return survey.end()
+
 
 class _Run:
-    """One pass over a dataset: how far it is, and what it knows of the column it is in."""
+    """One pass over parts of a dataset: how far it is, and what it knows of the column it is in."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
         self._settings = dataset.settings
+        self._judge = Judge(self._settings)
         self._bound = b""
-        self._column = b""
-        self._kept = KeptExpiries(self._settings.max_versions)
+        self._last: bytes | None = None
         self._deletes = dataset.deletes
+        self._busy_column = b""
         self._restarts = 0
+        """How often the busy column was begun again."""
         self.removed_cells = 0
+        self.finished = False
+
+    def begin(self, span: Span) -> None:
+        """Go on with this part. It may begin before the end of the last one: in its column."""
+        self._bound, self._last = span.start, span.last
+        self._judge.forget()
         self.finished = False
 
     @property
@@ -132,17 +205,22 @@ class _Run:
         """Look at the next cells; return the operations that remove the dead ones among them."""
         self._forget_if_deleted_from()
         runs: list[list[bytes]] = [[]]
-        cells = self._dataset.family.scan(None).walk(self._bound)
-        for looked_at, (key, value) in enumerate(cells):
-            if looked_at == SLICE_CELLS:
+        judge, last = self._judge, self._last
+        for looked_at, (key, value) in enumerate(self._dataset.family.scan(None).walk(self._bound)):
+            if last is not None and key > last:
                 self._bound = key
                 break
-            if self._is_dead(key, value, now):
+            if looked_at == SLICE_CELLS:
+                self._bound = key
+                return self._removals(runs)
+            if judge.verdict(key, value, now) != LIVE:
                 runs[-1].append(key)
             elif runs[-1]:
                 runs.append([])
-        else:
-            self.finished = True
+        self.finished = True
+        return self._removals(runs)
+
+    def _removals(self, runs: list[list[bytes]]) -> list[Operation]:
         self.removed_cells += sum(map(len, runs))
         return [operation for run in runs for operation in self._removal(run)]
 
@@ -151,29 +229,14 @@ class _Run:
         if self._deletes == self._dataset.deletes:
             return
         self._deletes = self._dataset.deletes
-        if self._settings.max_versions and self._bound.startswith(self._column) and self._column:
-            self._restarts += 1
-            self._bound = self._column
+        column = self._judge.column
+        if self._settings.max_versions and self._bound.startswith(column) and column:
+            self._restarts = self._restarts + 1 if column == self._busy_column else 1
+            self._busy_column = self._bound = column
             if self._restarts > MAX_RESTARTS:
-                self._bound = self._column[:-1] + b"\x01"
+                self._bound = column[:-1] + b"\x01"
                 log.info("compaction leaves a busy column of %s for later", self._dataset.name)
-        self._column = b""
-
-    def _is_dead(self, key: bytes, value: bytes, now: int) -> bool:
-        column = key[:-SUFFIX_BYTES]
-        if column != self._column:
-            self._column = column
-            self._restarts = 0
-            self._kept = KeptExpiries(self._settings.max_versions)
-        expires = expiry_of(key, value, self._settings.ttl_seconds * 1000)
-        if expires < now:
-            return True
-        if not self._settings.max_versions:
-            return False
-        if not self._kept.keeps(expires):
-            return True
-        self._kept.add(expires)
-        return False
+        self._judge.forget()
 
     def _removal(self, keys: list[bytes]) -> list[Operation]:
         """Neighbouring dead keys, with nothing live between them."""

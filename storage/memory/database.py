@@ -105,6 +105,9 @@ class MemoryDatabase:
     def cache_bytes(self) -> int:
         return 0
 
+    def figures(self) -> dict[str, int]:
+        return {}
+
     def sync(self) -> None:
         """Nothing to do: there is no disk."""
 

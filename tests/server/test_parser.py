@@ -576,3 +576,11 @@ def test_an_inline_command_in_thousands_of_chunks_that_wait() -> None:
     data = b"ECHO " + b"x" * 5000 + b"\r\n"
     expected = Outcome([[b"ECHO", b"x" * 5000]])
     assert run(byte_by_byte(data), take_each=False) == expected
+
+
+@pytest.mark.parametrize("head", [b"|0", b"|1", b"%1", b"~1", b"~0", b">1", b"_"])
+def test_inline_commands_that_look_like_types_of_resp3(head: bytes) -> None:
+    """Redis reads them as words, wherever they stand."""
+    ping, echo = encode("PING"), encode("ECHO", "x")
+    for rest in (b"\r\n", b"\r\n" + ping, b"\r\n" + echo[4:]):
+        assert run([ping + head + rest]) == run([ping, head + rest])

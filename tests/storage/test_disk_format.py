@@ -26,7 +26,7 @@ from storage.catalog import (
     name_of_entry,
     name_of_family,
 )
-from storage.directory import FORMAT_FILE, STORE_FOLDER, prepare
+from storage.directory import FORMAT_FILE, HOLDER_FILE, STORE_FOLDER, prepare
 from storage.encoding import (
     FORMAT_VERSION,
     cell_key,
@@ -90,7 +90,8 @@ def test_the_format_file(version: str, content: str, tmp_path: Path) -> None:
     store = prepare(tmp_path)
     assert (tmp_path / FORMAT_FILE).read_bytes() == bytes.fromhex(content)
     assert store == tmp_path / STORE_FOLDER
-    assert [FORMAT_FILE, f"{STORE_FOLDER}/"] == [path for path, _ in table("path", "holds")]
+    described = [path for path, _ in table("path", "holds")]
+    assert described == [FORMAT_FILE, HOLDER_FILE, f"{STORE_FOLDER}/"]
 
 
 @pytest.mark.parametrize(("dataset", "family"), table("dataset", "family"))
