@@ -581,6 +581,6 @@ def test_an_inline_command_in_thousands_of_chunks_that_wait() -> None:
 @pytest.mark.parametrize("head", [b"|0", b"|1", b"%1", b"~1", b"~0", b">1", b"_"])
 def test_inline_commands_that_look_like_types_of_resp3(head: bytes) -> None:
     """Redis reads them as words, wherever they stand."""
-    ping, echo = encode("PING"), encode("ECHO", "x")
+    ping, echo = encode([b"PING"]), encode([b"ECHO", b"x"])
     for rest in (b"\r\n", b"\r\n" + ping, b"\r\n" + echo[4:]):
         assert run([ping + head + rest]) == run([ping, head + rest])
