@@ -131,8 +131,12 @@ class Server(Protocol):
         """
         ...
 
-    async def save(self) -> None:
+    async def sync(self) -> None:
         """Bring all that was written to the disk. StoreFailure when that fails."""
+        ...
+
+    async def save(self) -> None:
+        """Sync, and make a local backup. StoreFailure when that fails; SaveInProgress."""
         ...
 
     def save_in_background(self) -> None:

@@ -621,6 +621,14 @@ class BadFunctionFlush(CommandError):
         super().__init__("FUNCTION FLUSH only supports SYNC|ASYNC option")
 
 
+# Saving
+
+
+class SaveInProgress(CommandError):
+    def __init__(self) -> None:
+        super().__init__("Background save already in progress")
+
+
 class InternalError(CommandError):
     """Stands for an exception nobody expected: the log has its traceback."""
 

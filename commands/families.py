@@ -1,6 +1,7 @@
 """Imports every family of commands, and so fills the table. A new family is one line here."""
 
 import commands.acl
+import commands.administration
 import commands.clients
 import commands.config
 import commands.connection

@@ -66,10 +66,14 @@ async def role(_context: Context, _words: list[bytes]) -> Reply:
     flags="admin noscript no_async_loading no_multi",
     group="server",
     since="1.0.0",
-    complexity="O(N) for N bytes of the log that the disk has not got yet",
+    complexity="O(N) for N bytes written since the last backup",
 )
 async def save(context: Context, _words: list[bytes]) -> Reply:
-    """Brings all that was written to the disk, and answers when it is there."""
+    """Brings all that was written to the disk, makes a backup there, and answers when it is done.
+
+    The backup goes to `backups` in the data directory; the directive backup-keep says how many
+    stay, and 0 makes none. Other clients are served meanwhile.
+    """
     await context.server.save()
     return OK
 
@@ -84,7 +88,7 @@ async def save(context: Context, _words: list[bytes]) -> Reply:
     syntax="[SCHEDULE]",
 )
 async def bgsave(context: Context, words: list[bytes]) -> Reply:
-    """Brings all that was written to the disk, in the background. LASTSAVE tells when it was."""
+    """Does as SAVE, in the background. LASTSAVE tells when it was, INFO persistence how it went."""
     if len(words) > 2 or (len(words) == 2 and words[1].upper() != b"SCHEDULE"):
         raise SyntaxProblem
     context.server.save_in_background()
@@ -194,7 +198,7 @@ async def waitaof(context: Context, words: list[bytes]) -> Reply:
     if local and not context.server.has_log():
         raise NoLocalLog
     if local and not context.client.executing:
-        await context.server.save()
+        await context.server.sync()
     await _wait_for_replicas(context, replicas, seconds)
     return [int(not context.store.unsynced), 0]
 

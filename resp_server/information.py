@@ -26,6 +26,7 @@ from commands.observing.memory import MemoryFigures
 from commands.publishing.broker import Broker
 from resp_server import process
 from resp_server.counters import Counters, Sampler
+from resp_server.saving import Saving
 from resp_server.settings import Settings
 from resp_server.settings.kinds import shown_number
 from resp_server.syncing import Syncing
@@ -59,16 +60,6 @@ class Connected(Protocol):
     def blocked_count(self) -> int: ...
 
     def ends(self) -> Sequence[Buffered]: ...
-
-
-class Saving(Protocol):
-    """When all was last brought to the disk."""
-
-    save_failed: bool
-
-    def last_save(self) -> int:
-        """Unix seconds."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,12 +254,12 @@ class Information:
             "current_save_keys_processed": 0,
             "current_save_keys_total": 0,
             "rdb_changes_since_last_save": 0,
-            "rdb_bgsave_in_progress": 0,
+            "rdb_bgsave_in_progress": int(sources.saving.in_background),
             "rdb_last_save_time": sources.saving.last_save(),
             "rdb_last_bgsave_status": _outcome(failed=sources.saving.save_failed),
-            "rdb_last_bgsave_time_sec": -1,
-            "rdb_current_bgsave_time_sec": -1,
-            "rdb_saves": 0,
+            "rdb_last_bgsave_time_sec": sources.saving.background_seconds,
+            "rdb_current_bgsave_time_sec": sources.saving.current_seconds,
+            "rdb_saves": sources.saving.saves,
             "rdb_last_cow_size": 0,
             "rdb_last_load_keys_expired": 0,
             "rdb_last_load_keys_loaded": 0,
@@ -285,6 +276,7 @@ class Information:
             "module_fork_in_progress": 0,
             "module_fork_last_cow_size": 0,
             **(self._log() if on_disk else {}),
+            **(self._backups() if on_disk else {}),
             **self._damage(),
         }
 
@@ -293,6 +285,27 @@ class Information:
         engine = self._sources.engine
         texts = {f"wc_problem_{place}": text for place, text in enumerate(engine.problems)}
         return {"wc_degraded": int(engine.degraded), "wc_problems": len(texts), **texts}
+
+    def _backups(self) -> Fields:
+        saving, last = self._sources.saving, self._sources.saving.backup
+        done, total = saving.progress
+        return {
+            "wc_backup_in_progress": int(saving.in_progress),
+            "wc_backup_progress_bytes": done,
+            "wc_backup_progress_total_bytes": total,
+            "wc_backups_made": saving.backups_made,
+            "wc_backups_failed": saving.backups_failed,
+            "wc_backup_next_time": saving.schedule.next_time,
+            "wc_backup_last_time": last.time,
+            "wc_backup_last_name": last.name,
+            "wc_backup_last_to": last.to,
+            "wc_backup_last_bytes": last.bytes,
+            "wc_backup_last_sent_bytes": last.sent_bytes,
+            "wc_backup_last_time_sec": round(last.seconds),
+            "wc_backup_last_checkpoint_usec": round(last.checkpoint_seconds * 1e6),
+            "wc_backup_last_status": _outcome(failed=bool(last.error)),
+            "wc_backup_last_error": last.error,
+        }
 
     def _log(self) -> Fields:
         syncing = self._sources.syncing

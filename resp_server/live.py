@@ -59,6 +59,8 @@ class Live:
         services.calls.tracking = settings.latency_tracking
         services.calls.percentiles = settings.latency_tracking_info_percentiles
         services.execution.update()
+        services.saving.schedule.changed()
+        services.compactions.changed()
         self._engine.most_waiting_bytes = settings.wc_write_queue_limit
         logging.getLogger().setLevel(LOG_LEVELS[settings.loglevel])
         self._apply_to_commands()

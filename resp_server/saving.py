@@ -17,7 +17,6 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -76,14 +75,11 @@ class Saving:
         engine: Saved,
         loop: asyncio.AbstractEventLoop,
         syncing: Syncing,
-        noted: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
-        """`noted` is told how long each checkpoint took, which is as long as nobody was served."""
         self._settings = settings
         self._engine = engine
         self._loop = loop
         self._syncing = syncing
-        self._noted = noted
         self._numbers = itertools.count(1)
         self._task: asyncio.Task[None] | None = None
         self._started = 0.0
@@ -215,7 +211,6 @@ class Saving:
                 await asyncio.sleep(STALL_RETRY_SECONDS)
                 continue
             self.backup.checkpoint_seconds = time.perf_counter() - started
-            self._noted(self.backup.checkpoint_seconds)
             return
 
     async def _copy(self, draft: Path, url: str, keep: int) -> None:

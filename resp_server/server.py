@@ -28,6 +28,7 @@ from resp_server.metrics.service import Monitoring, open_monitoring
 from resp_server.parser import CommandParser
 from resp_server.protected import refuses
 from resp_server.reply import encode_error
+from resp_server.scheduling import Schedule
 from resp_server.services import Services
 from resp_server.settings import BadSetting, Settings
 from resp_server.supervision import announced
@@ -84,6 +85,7 @@ class Server:
         self.engine = _open_engine(self._settings)
         try:
             self._put_together(users)
+            self.server.saving.clean()
             self._monitoring = await open_monitoring(self.server.sources, self._stop.is_set)
             await self.listeners.open()
         except BaseException:
@@ -93,8 +95,12 @@ class Server:
         self._background = [
             self.loop.create_task(self._sync_every_second()),
             self.loop.create_task(self._keep_house()),
+            *(self.loop.create_task(each.run()) for each in self._schedules()),
         ]
         log.info("ready to accept connections")
+
+    def _schedules(self) -> list[Schedule]:
+        return [self.server.saving.schedule, *self.server.compactions.schedules]
 
     def _put_together(self, users: Users) -> None:
         """Everything that lives as long as the engine."""
@@ -118,6 +124,7 @@ class Server:
         for connection in self._connections():
             connection.stop_reading()
         self.clients.unblock_all()
+        await self.server.saving.stop()
         await self._wait_for_handlers()
         await self.tick.finish()
         for connection in self._connections():

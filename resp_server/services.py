@@ -24,10 +24,12 @@ from commands.observing.slow_log import SlowLog
 from commands.publishing.broker import Broker
 from resp_server import process
 from resp_server.clients import ClientRegistry
+from resp_server.compactions import Compactions
 from resp_server.configuration import Configuration
 from resp_server.counters import Counters, Sampler
 from resp_server.execution import Execution
 from resp_server.information import Information, Sources
+from resp_server.saving import Saving
 from resp_server.settings import Settings
 from resp_server.syncing import Syncing
 from resp_server.version import REDIS_VERSION, VERSION
@@ -59,6 +61,8 @@ class Services:
         self.slow_log = SlowLog()
         self.latency = LatencyMonitor()
         self.syncing = Syncing(settings, engine, loop, partial(self.note_latency, SYNC))
+        self.saving = Saving(settings, engine, loop, self.syncing)
+        self.compactions = Compactions(settings, engine)
         self.clients = ClientRegistry(loop)
         self.execution = Execution(
             self.clients,
@@ -81,16 +85,12 @@ class Services:
             self.calls,
             self.broker,
             self.clients,
-            saving=self,
+            saving=self.saving,
             syncing=self.syncing,
             run_id=self._run_id,
             config_file="" if file is None else str(file.absolute()),
         )
         self.facts = Information(self.sources)
-        self.save_failed = False
-        """Whether the last save in the background failed."""
-        self._last_save = int(time.time())
-        self._saving: set[asyncio.Task[None]] = set()
         self._stop = stop
 
     def version(self) -> str:
@@ -123,31 +123,22 @@ class Services:
 
     # Saving
 
+    async def sync(self) -> None:
+        await self.saving.sync()
+
     async def save(self) -> None:
-        """Commit and sync. On a thread, so that others are served meanwhile."""
-        failure = self._engine.commit() or await self.syncing.start()
-        if failure is not None:
-            raise failure
-        self._last_save = int(time.time())
+        await self.saving.save()
 
     def save_in_background(self) -> None:
-        task = self._loop.create_task(self.save())
-        self._saving.add(task)
-        task.add_done_callback(self._saved)
+        self.saving.save_in_background()
 
-    def _saved(self, task: asyncio.Task[None]) -> None:
-        self._saving.discard(task)
-        self.save_failed = not task.cancelled() and task.exception() is not None
-        if self.save_failed:
-            log.error("saving in the background failed: %s", task.exception())
+    def last_save(self) -> int:
+        return self.saving.last_save()
 
     def note_latency(self, event: str, seconds: float) -> None:
         """For the latency monitor, if it took that long."""
         if seconds >= self.latency.limit_seconds:
             self.latency.add(event, int(seconds * 1000), int(time.time()))
-
-    def last_save(self) -> int:
-        return self._last_save
 
     def has_log(self) -> bool:
         return self._settings.wc_engine == "rocksdb"

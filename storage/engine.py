@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Protocol
 
 from storage.commits import Commits
@@ -87,6 +88,10 @@ class Engine(Protocol):
         """What the store tells of itself, for operators; nothing where it has nothing to tell."""
         ...
 
+    async def compact_worn(self) -> list[bytes]:
+        """Have the files of those datasets compacted that hold mostly traces of deletions."""
+        ...
+
     async def explain_compaction(
         self, name: bytes, *, max_versions: int | None = None, ttl_seconds: int | None = None
     ) -> Totals:
@@ -148,6 +153,36 @@ class Engine(Protocol):
         many of them had one. A row given again counts 0."""
         ...
 
+    # Files, for tools on the same machine. StoreFailure where data is in memory.
+
+    async def checkpoint_for_export(self) -> Path:
+        """A new data directory with all that is written so far, until it is released."""
+        ...
+
+    def folder_for_import(self) -> Path:
+        """A new folder to put tables of cells into, until they are ingested or it is released."""
+        ...
+
+    def release(self, folder: bytes) -> None:
+        """Remove one of these by the last part of its path. NoSuchFolder if there is none."""
+        ...
+
+    async def ingest(
+        self,
+        dataset: bytes,
+        folder: bytes,
+        create_with: DatasetSettings | None,
+        *,
+        expiring: bool,
+    ) -> int:
+        """Put all cells of a folder's tables into a dataset, at once or not at all.
+
+        How many tables there were; the folder is gone then. `expiring`: some cells have expiries of
+        their own. CannotIngest those where they could uncover hidden cells, and within a
+        transaction.
+        """
+        ...
+
     # Reading. InvalidCursor for a cursor of something else.
 
     async def read_row(
@@ -193,6 +228,13 @@ class Engine(Protocol):
 
     def try_writing(self) -> StoreFailure | None:
         """Commit something that changes nothing, to learn whether writes succeed. As commit()."""
+        ...
+
+    def checkpoint(self, directory: Path) -> None:
+        """Make `directory`, which must be free, a data directory with all that is written so far.
+
+        StoreFailure, with nothing left there, when it cannot be; StoreStalled: try again.
+        """
         ...
 
     @property

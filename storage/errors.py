@@ -99,5 +99,16 @@ class CannotOpen(Exception):
     """The data directory cannot be served; the text says why and what to do."""
 
 
+class NoSuchFolder(StorageError):
+    """Of the folders for exports and imports."""
+
+    def __init__(self, name: bytes) -> None:
+        super().__init__(f"no such folder '{name[:64].decode('ascii', 'replace')}'")
+
+
+class CannotIngest(StorageError):
+    """Tables of cells that a dataset cannot take over as they are."""
+
+
 class CannotTransfer(Exception):
     """An export or an import cannot be done as it was asked for; the text says why."""

@@ -17,6 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("storage", "commands", "resp_server")
 GUARD = "storage.rocks.database"
+REMOTE = "storage.backup.remote"
 
 
 def name_of(path: Path) -> str:
@@ -87,8 +88,8 @@ def test_only_the_opening_knows_rocksdb(module: str) -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("storage")])
 def test_storage_knows_no_protocol(module: str) -> None:
-    foreign = rooms_of(all_imports(module)) - {"storage", "rocksdict"} - sys.stdlib_module_names
-    assert foreign == set()
+    allowed = {"storage", "rocksdict"} | ({"fsspec"} if module == REMOTE else set())
+    assert rooms_of(all_imports(module)) - allowed - sys.stdlib_module_names == set()
     assert all_imports(module).isdisjoint({"socket", "ssl", "hiredis", "uvloop"})
 
 

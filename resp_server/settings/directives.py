@@ -14,6 +14,7 @@ from typing import Any
 
 from resp_server.settings.kinds import (
     ADDRESSES,
+    CRON,
     EVENTS,
     OCTAL,
     OUTPUT_LIMITS,
@@ -339,6 +340,56 @@ class Settings:
         LIVE,
         "When the log goes from the system to the disk. Every write is in the system's hands "
         "before it is answered; a power cut may lose what was not on the disk.",
+    )
+    wc_compaction_cron: str = _directive(
+        _DATA,
+        "0 3 * * *",
+        CRON,
+        LIVE,
+        "When expired and surplus cells of all datasets are removed, as WCDATASET COMPACT does: "
+        "minute, hour, day, month and weekday, in the time of this machine. No answer depends on "
+        'it. "" for never.',
+    )
+    wc_compaction_checker_cron: str = _directive(
+        _DATA,
+        "*/30 0-6 * * *",
+        CRON,
+        LIVE,
+        "When files are looked at for traces of many deletions, which make reads slow, and "
+        'compacted if they hold them: best in quiet hours. "" for never.',
+    )
+    backup_keep: int = _directive(
+        _DATA,
+        3,
+        integer(0, 10_000),
+        LIVE,
+        "How many backups SAVE, BGSAVE and backup-cron leave in the data directory, below backups. "
+        "They share files with the data, and keep what has since been removed from it. 0: none "
+        "are made, and SAVE only sees to the log.",
+    )
+    backup_cron: str = _directive(
+        _DATA,
+        "",
+        CRON,
+        LIVE,
+        'When a backup is made by itself: minute, hour, day, month and weekday, as "0 3 * * *" for '
+        'three at night, in the time of this machine; "" for never.',
+    )
+    backup_url: str = _directive(
+        _DATA,
+        "",
+        TEXT,
+        PROTECTED,
+        "Where those backups go: a path, or a URL such as s3://bucket/folder, which needs pip "
+        "install 'colonnade[s3]'. One store, one URL; passwords are better left to the "
+        'environment. "" for the data directory.',
+    )
+    backup_url_keep: int = _directive(
+        _DATA,
+        0,
+        integer(0, 10_000),
+        LIVE,
+        "How many backups are left there; 0: all.",
     )
     rocksdb_block_cache_size: int = _directive(
         _DATA,

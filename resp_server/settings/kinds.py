@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from cronsim import CronSim, CronSimError
 
 from commands.publishing.notifications import UnknownEventClass, parse_flags, write_flags
 from storage.integers import MAX_INTEGER, parse_integer
@@ -284,6 +287,24 @@ def _events(word: str) -> int:
         return parse_flags(word)
     except UnknownEventClass as error:
         raise BadSetting(str(error)) from None
+
+
+def _cron(word: str) -> str:
+    if not word:
+        return word
+    try:
+        CronSim(word, datetime.min)
+    except CronSimError:
+        fields = 0
+    else:
+        fields = len(word.split())
+    if fields != 5:
+        raise BadSetting("argument must be five fields of cron: minute hour day month weekday")
+    return word
+
+
+CRON = Kind(_single(_cron), quoted, str)
+"""A cron expression, or nothing."""
 
 
 EVENTS = Kind(_single(_events), lambda flags: quoted(write_flags(flags)), write_flags)

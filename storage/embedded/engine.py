@@ -38,6 +38,7 @@ from storage.embedded.pages import (
     row_binding,
 )
 from storage.embedded.reader import holds_visible
+from storage.embedded.scratch import Scratch
 from storage.encoding import (
     PLAIN,
     cell_suffix,
@@ -47,7 +48,14 @@ from storage.encoding import (
     value_header,
 )
 from storage.engine import Settled
-from storage.errors import DatasetExists, StoreBusy, StoreFailure, StoreStalled, WritesRefused
+from storage.errors import (
+    CannotIngest,
+    DatasetExists,
+    StoreBusy,
+    StoreFailure,
+    StoreStalled,
+    WritesRefused,
+)
 from storage.maintenance.collector import Collector
 from storage.maintenance.survey import Span, Totals
 from storage.maintenance.surveyor import surveyed
@@ -67,6 +75,8 @@ log = logging.getLogger(__name__)
 
 STALL_RETRY_SECONDS = 0.003
 CLOCK_AHEAD_WARNING_MS = 60_000
+WORN_DELETIONS, WORN_PART = 10_000, 0.25
+"""Files with so many deletions, and such a part of all entries, are worth compacting."""
 MOST_WAITING_BYTES = 64 * 1024 * 1024
 _PUT = Kind.PUT
 
@@ -87,6 +97,7 @@ class EmbeddedEngine:
         background work may lie; without it that work is done in this process."""
         self._read_only = read_only
         self._scratch = scratch
+        self._transfers = Scratch(scratch)
         self._checkpoints = count(1)
         self.durable_commits = durable_commits
         self.on_settled: Settled = _nobody_waits
@@ -162,6 +173,15 @@ class EmbeddedEngine:
     async def dataset_info(self, name: bytes) -> DatasetInfo:
         found = self._datasets.find(name).info()
         return replace(found, compaction=self._collector.state(name))
+
+    async def compact_worn(self) -> list[bytes]:
+        worn = []
+        for name in self._datasets.names():
+            entries, deletions = self._datasets.find(name).family.wear()
+            if deletions >= WORN_DELETIONS and deletions >= WORN_PART * entries:
+                self._collector.request(name, files_only=True)
+                worn.append(name)
+        return worn
 
     async def explain_compaction(
         self, name: bytes, *, max_versions: int | None = None, ttl_seconds: int | None = None
@@ -492,6 +512,45 @@ class EmbeddedEngine:
         dataset, view = await self._find_settled(name, [prefix])
         return newest_of(view, place, dataset.rules(self._clock.now()))
 
+    # Files, for tools on the same machine
+
+    async def checkpoint_for_export(self) -> Path:
+        directory = self._transfers.free("export")
+        await self._checkpoint_when_possible(directory)
+        return directory
+
+    def folder_for_import(self) -> Path:
+        return self._transfers.make("import")
+
+    def release(self, folder: bytes) -> None:
+        self._transfers.remove(folder)
+
+    async def ingest(
+        self,
+        dataset: bytes,
+        folder: bytes,
+        create_with: DatasetSettings | None,
+        *,
+        expiring: bool,
+    ) -> int:
+        if self._transactions:
+            raise CannotIngest("files cannot be ingested within a transaction")
+        tables = sorted(self._transfers.find(folder).glob("*.sst"))
+        if self._datasets.get(dataset) is None:
+            self._create_for(dataset, [], create_with)
+        await self.settle()
+        found = self._datasets.find(dataset)
+        if expiring and found.settings.max_versions and not _is_empty(found.family):
+            # An expiry earlier than a cell had may show what is hidden below: see deleter.py.
+            raise CannotIngest("a dataset with MAXVERSIONS and cells takes no expiring ones")
+        if tables:
+            self._store.ingest(found.family, tables)
+            found.version += 1
+            # What is remembered of its cells is void: some may have been replaced.
+            found.deletes += 1
+        self._transfers.remove(folder)
+        return len(tables)
+
     async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> list[int]:
         prefixes = [row_prefix(row) for row in rows]
         check_columns(deletion.columns)
@@ -562,6 +621,10 @@ class EmbeddedEngine:
         found, view = await self._find_settled(dataset, prefixes)
         rules = found.rules(self._clock.now())
         return sum(holds_visible(view.scan(end_of(prefix)), rules, prefix) for prefix in prefixes)
+
+
+def _is_empty(family: Family) -> bool:
+    return next(family.scan(None).walk(b""), None) is None
 
 
 def _nobody_waits(_failure: StoreFailure | None) -> None:

@@ -52,6 +52,10 @@ class Family(Protocol):
 
     def statistics(self) -> FamilyStatistics: ...
 
+    def wear(self) -> tuple[int, int]:
+        """(entries in the files, how many of them only say that something was deleted)."""
+        ...
+
     def compact(self) -> None:
         """Rewrite the files of the family without what was deleted. Blocks; safe on a thread."""
         ...
@@ -81,6 +85,13 @@ class OrderedStore(Protocol):
 
     def checkpoint(self, path: Path) -> None:
         """Make a copy of all that is written. StoreFailure when that cannot be."""
+        ...
+
+    def ingest(self, family: Family, tables: Sequence[Path]) -> None:
+        """Put all that is in these tables (storage.rocks.tables) on top of a family: all or none.
+
+        The files are used up. Of a key in several the last one counts. StoreFailure.
+        """
         ...
 
     def write(self, operations: Sequence[Operation], *, durable: bool) -> None:

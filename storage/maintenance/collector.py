@@ -65,13 +65,15 @@ class Collector:
 
     def __init__(self, engine: Collectable) -> None:
         self._engine = engine
-        self._wanted: dict[bytes, None] = {}
+        self._wanted: dict[bytes, bool] = {}
+        """What is to be done next, and whether dead cells are to be looked for, or only files
+        compacted."""
         self._state: dict[bytes, str] = {}
         self._task: asyncio.Task[None] | None = None
 
-    def request(self, name: bytes) -> None:
+    def request(self, name: bytes, *, files_only: bool = False) -> None:
         """Collect this dataset soon. Asking again before it has begun changes nothing."""
-        self._wanted[name] = None
+        self._wanted[name] = self._wanted.get(name, False) or not files_only
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._work())
 
@@ -94,9 +96,9 @@ class Collector:
     async def _work(self) -> None:
         while self._wanted:
             name = next(iter(self._wanted))
-            del self._wanted[name]
+            collects = self._wanted.pop(name)
             try:
-                await self._collect(name)
+                await (self._collect(name) if collects else self._compact_files(name))
             except StoreFailure as failure:
                 log.error("compaction of %s failed: %s", name.decode(), failure)
             except Exception:
@@ -115,16 +117,23 @@ class Collector:
                 if not await self._remove(name, dataset, run):
                     log.info("compaction of %s ended early: the dataset was changed", name.decode())
                     return
+        if await self._compact_files(name):
+            self._engine.note_compaction(dataset, run.removed_cells)
+            log.info("compaction of %s removed %d cells", name.decode(), run.removed_cells)
+
+    async def _compact_files(self, name: bytes) -> bool:
+        """Whether the dataset is still there in the end."""
         self._state[name] = "compacting files"
         await self._engine.settle()
+        dataset = self._engine.open_dataset(name)
+        if dataset is None:
+            return False
         try:
             await asyncio.to_thread(dataset.family.compact)
         except StoreFailure:
             if self._engine.open_dataset(name) is dataset:
                 raise
-        if self._engine.open_dataset(name) is dataset:
-            self._engine.note_compaction(dataset, run.removed_cells)
-            log.info("compaction of %s removed %d cells", name.decode(), run.removed_cells)
+        return self._engine.open_dataset(name) is dataset
 
     async def _remove(self, name: bytes, dataset: Dataset, run: _Run) -> bool:
         """Go through the span that was begun; whether the dataset is still what it was."""

@@ -52,6 +52,9 @@ class MemoryFamily:
         held = sum(len(key) + len(value) for key, value in self.values.items())
         return FamilyStatistics(len(self.keys), 0, held)
 
+    def wear(self) -> tuple[int, int]:
+        return len(self.keys), 0
+
     def compact(self) -> None:
         """Nothing to do: what is deleted is gone at once."""
 
@@ -93,6 +96,9 @@ class MemoryDatabase:
 
     def checkpoint(self, path: Path) -> None:
         raise StoreFailure(f"data in memory has no files to copy to {path}")
+
+    def ingest(self, family: Family, tables: Sequence[Path]) -> None:
+        raise StoreFailure(f"data in memory cannot take over files for {family.name}")
 
     def drop_family(self, family: Family) -> None:
         del self._families[family.name]

@@ -1,4 +1,4 @@
-"""The guard: the only module that imports rocksdict, and the reason why nobody else needs to.
+"""The guard: with tables.py the only module that imports rocksdict, so that nobody else needs to.
 
 It answers storage.embedded.ordered.OrderedStore. rocksdict 0.3.29 has traps, some of them memory
 unsafe; tests/storage/test_rocksdict_traps.py pins each. How they are closed here, by the numbers
@@ -13,7 +13,8 @@ used there:
  9    ignore_missing_column_families is always set, a dropped family's handle is unusable, and a
       range delete that ends before it begins is not passed on.
  10   Every Options and WriteBatch is made by _options() and write(), in raw mode.
- 11-12 Nothing is ingested here. The engine deletes small rows by key and bounds a group.
+ 11   The engine commits its group before it ingests; the files are moved, not copied.
+ 12   The engine deletes small rows by key and bounds a group.
  13   Every open names every family, the default one too, all sharing one cache.
  14   FORMAT is read by storage.directory before this module opens anything.
  15   The guard owns every rocksdict object; close() drops all of them and waits for threads.
@@ -51,6 +52,7 @@ from rocksdict import (
     DbClosedError,
     DBCompressionType,
     DBRecoveryMode,
+    IngestExternalFileOptions,
     Options,
     Rdict,
     RdictIter,
@@ -223,8 +225,21 @@ class RocksFamily:
                 _property(self._rdict, "rocksdb.cur-size-all-mem-tables"),
             )
 
+    def ingest(self, tables: Sequence[Path]) -> None:
+        options = IngestExternalFileOptions()
+        options.set_move_files(True)
+        with _translated():
+            self._rdict.ingest_external_file([str(table) for table in tables], options)
+
     def property(self, name: str) -> int:
         return _property(self._rdict, name)
+
+    def wear(self) -> tuple[int, int]:
+        with _translated():
+            text = self._rdict.property_value("rocksdb.aggregated-table-properties") or ""
+        found = dict(re.findall(r"# (entries|deletions|range deletions)=(\d+)", text))
+        deletions = int(found.get("deletions", 0)) + int(found.get("range deletions", 0))
+        return int(found.get("entries", 0)), deletions
 
     def compact(self) -> None:
         rdict = self._rdict  # the family may be dropped or bound anew meanwhile
@@ -541,6 +556,15 @@ class RocksDatabase:
             self._rdict.drop_column_family(family.name)
 
     # Writing
+
+    def ingest(self, family: Family, tables: Sequence[Path]) -> None:
+        """Holds the interpreter, as a write does, but for milliseconds: the files are moved."""
+        if not self._writable:
+            self._try_to_write_again()
+        self._check_space()
+        if self._families.get(family.name) is not family:
+            raise StoreFailure(f"family {family.name} is not open")
+        self._families[family.name].ingest(tables)
 
     def write(self, operations: Sequence[tuple[Kind, Any, bytes, bytes]], *, durable: bool) -> None:
         if not self._writable:

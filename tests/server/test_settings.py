@@ -583,6 +583,8 @@ def test_a_default_is_read_back_as_it_was_written(name: str) -> None:
 
 
 OTHER_VALUES: dict[str, list[Any]] = {
+    "wc-compaction-cron": ["", "*/5 1-3 * * mon"],
+    "wc-compaction-checker-cron": ["", "0 4 1 * *"],
     "wc-write-queue-limit": [1, 1024, 2**30],
     "bind": [(), ("*",), ("*", "-::*"), ("127.0.0.1", "-::1"), ("a b",)],
     "port": [0, 65535],
@@ -630,6 +632,10 @@ OTHER_VALUES: dict[str, list[Any]] = {
     "dir": [".", "/", "/a b"],
     "wc-engine": ["rocksdb", "memory"],
     "appendfsync": ["always", "everysec", "no"],
+    "backup-keep": [0, 10_000],
+    "backup-cron": ["0 3 * * *", "*/5 0-6,22 * jan mon-fri"],
+    "backup-url": ["s3://bucket/a folder", "/mnt/backups"],
+    "backup-url-keep": [1, 10_000],
     "rocksdb-block-cache-size": [1024**2, 10**9],
     "rocksdb-write-buffer-size": [1024**2, 256 * 1024**2],
     "wc-auto-create": [True, False],

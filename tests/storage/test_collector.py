@@ -1,4 +1,4 @@
-"""The collector with its survey: what is told is what is dead, and removing it changes no answer."""
+"""The collector and its survey: what is told is dead, and removing it changes no answer."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.embedded import engine as embedded
 from storage.embedded.engine import EmbeddedEngine
 from storage.embedded.ordered import Kind
 from storage.encoding import (
@@ -229,4 +230,38 @@ def test_what_a_crash_left_is_removed_at_the_start(tmp_path: Path) -> None:
     left.mkdir(parents=True)
     engine = open_engine(tmp_path / "data")
     assert not left.exists()
+    at_once(engine.close())
+
+
+# Files worn by deletions
+
+
+def test_files_of_many_deletions_are_compacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "WORN_DELETIONS", 100)
+    engine = open_engine(tmp_path / "data")
+
+    async def scenario() -> None:
+        settings = DatasetSettings()
+        for name in (b"worn", b"fresh"):
+            cells = [(b"r%d" % number, 1, b"c", b"v" * 100) for number in range(400)]
+            await engine.put(name, cells, None, settings)
+        await compact(engine, b"worn")  # also brings it from memory into files
+        await compact(engine, b"fresh")
+        rows = [b"r%d" % number for number in range(300)]
+        await engine.delete(b"worn", rows, Deletion(None, None, None))
+        await engine.settle()
+        engine.sync()
+        assert await engine.compact_worn() == [], "what is in memory is in no file yet"
+        engine._store.reopen()
+        assert await engine.compact_worn() == [b"worn"]
+        task = engine._collector._task
+        assert task is not None
+        await task
+        dataset = engine.open_dataset(b"worn")
+        assert dataset is not None
+        assert dataset.family.wear() == (100, 0)
+
+    at_once(scenario())
     at_once(engine.close())
