@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help run test lint format docs lock tour bench bench-quick crash soak clean
+.PHONY: help run test lint format docs lock tour bench bench-quick crash soak fuzz clean
 
 help:
 	@echo "make run          serve on 127.0.0.1:6379, data in ./data"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-quick  the same in a minute"
 	@echo "make crash        kill -9 in the middle of writes, ROUNDS=200 for each appendfsync"
 	@echo "make soak         every kind of load for MINUTES=30, looking for losses and leaks"
+	@echo "make fuzz         inputs nobody thought of, for MINUTES=30 each of seven targets"
 	@echo "make clean        remove what the targets above made, but no data"
 
 $(VENV)/made:
@@ -86,6 +87,15 @@ crash: $(VENV)/tests
 
 soak: $(VENV)/tests
 	$(BIN)/python -m tests.soak mixed --minutes $(MINUTES)
+
+# atheris is no requirement: it cannot be had for every Python and system.
+$(VENV)/fuzz: $(VENV)/tests
+	@$(PIP) atheris==3.0.0 || \
+	  echo "atheris cannot be had for this Python: fuzzing goes on without, and finds less"
+	@touch $@
+
+fuzz: $(VENV)/fuzz
+	$(BIN)/python -m tests.fuzz all --minutes $(MINUTES)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 
+from storage.integers import parse_integer
+
 MAX_MULTIBULK = 1_048_576
 MAX_LINE_BYTES = 64 * 1024
 RESTRICTED_WORDS = 10
 RESTRICTED_BYTES = 16_384
 """What Redis takes from a client that has to log in: words in a command, bytes in a word."""
 
-_INTEGER = re.compile(rb"-?[0-9]{1,19}\Z")
 _ESCAPES = {ord("n"): 10, ord("r"): 13, ord("t"): 9, ord("b"): 8, ord("a"): 7}
 _WORD_ENDS = b" \n\r\t\x00"
 """Redis passes over more kinds of space between words, but ends a word at these alone."""
@@ -92,7 +93,7 @@ class CarefulParser:
                     if words or words is None:
                         return words
                     continue
-                line = self._take_line("too big mbulk count string")
+                line = self._take_header("too big mbulk count string")
                 if line is None:
                     return None
                 count = _count(line[1:], MAX_MULTIBULK, "invalid multibulk length")
@@ -110,7 +111,7 @@ class CarefulParser:
     def _take_argument(self) -> bool:
         """Read one more argument of the command; False when it is not here in full."""
         if self._length is None:
-            line = self._take_line("too big bulk count string")
+            line = self._take_header("too big bulk count string")
             if line is None:
                 return False
             if line[:1] != b"$":
@@ -131,6 +132,17 @@ class CarefulParser:
         self._missing -= 1
         return True
 
+    def _take_header(self, too_long: str) -> bytes | None:
+        """Up to the next carriage return, which some other byte follows, as Redis has it."""
+        end = self._buffer.find(b"\r", self._position, self._position + MAX_LINE_BYTES + 1)
+        if end < 0 and self._unread > MAX_LINE_BYTES:
+            raise ProtocolError(too_long)
+        if end < 0 or end + 1 == len(self._buffer):
+            return None
+        line = bytes(self._buffer[self._position : end])
+        self._position = end + 2
+        return line
+
     def _take_line(self, too_long: str) -> bytes | None:
         """Up to the next line feed, without it; None when it has not come yet."""
         end = self._buffer.find(b"\n", self._position, self._position + MAX_LINE_BYTES + 1)
@@ -144,10 +156,10 @@ class CarefulParser:
 
 
 def _count(text: bytes, most: int, wrong: str) -> int:
-    text = text.removesuffix(b"\r")
-    if not _INTEGER.match(text) or int(text) > most:
+    value = parse_integer(text)
+    if value is None or value > most:
         raise ProtocolError(wrong)
-    return int(text)
+    return value
 
 
 def split_inline(line: bytes) -> list[bytes]:

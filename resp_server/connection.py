@@ -298,7 +298,10 @@ class Connection(asyncio.Protocol):
         """Drop it, unless it is no reply but messages."""
         if type(value) is Messages or not (self.client.silent or self.client.skips):
             if tells_of_write:
-                self._replies.writes.append(len(self._replies))
+                # Messages of a silenced client are all it hears: no error may stand for them.
+                dropped = self.client.silent or self.client.skips
+                places = self._replies.messages if dropped else self._replies.writes
+                places.append(len(self._replies))
             self._replies.append(encoded)
         if self.client.closing:
             self._gate.hold(Reason.CLOSING)

@@ -28,14 +28,18 @@ from resp_server.careful import MAX_MULTIBULK, CarefulParser, ProtocolError
 _COMMAND_START = re.compile(rb"\*([0-9]{1,7})\r\n")
 _HEADER = re.compile(rb"([*$])([0-9]{1,19})\r\n")
 _SUSPICIOUS = re.compile(
-    rb"(?:\A|\n)(?:[*$](?:[0-9]{7}|[^0-9])|\*[0-9]{1,6}\r\n[^$]|[-+:_,#!=(%~>|])"
+    rb"(?:\A|(?<=\n))(?:"
+    rb"[*$](?:[0-9]{7}|[^0-9]|[0-9]{1,6}(?:[^0-9\r]|\r[^\n]))"
+    rb"|\*[0-9]{1,6}\r\n[^$]"
+    rb"|[-+:_,#!=(%~>|]"
+    rb")|[*$%~>|][0-9]{7}"
 )
-_HUGE_COLLECTION = re.compile(rb"\n(?:[*%~>|][0-9]{7}|[|~_])")
-"""hiredis makes room for what such a header announces; giving that up again takes seconds. And what
-it takes for a set, an attribute or a null is an inline command to Redis."""
+_HUGE_COLLECTION = re.compile(rb"[*%~>|][0-9]{7}|\n[|~_]")
+"""hiredis makes room for what such a header announces; giving that up again takes seconds. It may
+stand behind any byte: hiredis passes over the two after a word without looking at them."""
 MAX_HISTORY_BYTES = 1024 * 1024
 """How much is kept for reading it again. Beyond it, what hiredis cannot read is a final error."""
-_CUT_HEADER = re.compile(rb"(?:\A|\n)([*$%~>|][0-9]{0,32}\r?)\Z")
+_CUT_HEADER = re.compile(rb"([*$%~>|][0-9]{0,32}\r?)\Z")
 _CUT_HEADER_BYTES = 36
 _INCOMPLETE = object()
 
@@ -52,6 +56,7 @@ class CommandParser:
         "_history",
         "_history_bytes",
         "_incomplete",
+        "_last",
         "_max_buffer",
         "_max_bulk",
         "_reader",
@@ -75,6 +80,8 @@ class CommandParser:
         self._history_bytes = 0
         self._taken = 0
         """Commands taken from that."""
+        self._last: list[bytes] = []
+        """The last one of them."""
         self._incomplete: bytes | None = None
         """The chunk that began there, until it was found to end inside a command."""
         self._between_commands = True
@@ -149,17 +156,22 @@ class CommandParser:
         try:
             self._drain(commands, most)
         except Exception as error:  # whatever hiredis raises, the client's bytes caused
-            self._taken += len(commands) - before
+            self._count_taken(commands, before)
             self._turn_careful(error)
             return True
-        taken = len(commands) - before
-        if taken:
-            self._taken += taken
+        if len(commands) > before:
+            self._count_taken(commands, before)
             self._buffered = 0
         if not self._waiting or len(commands) == most:
             return False
         self._give_chunk()
         return True
+
+    def _count_taken(self, commands: list[list[bytes]], before: int) -> None:
+        if len(commands) > before:
+            self._taken += len(commands) - before
+            if self._history is not None:  # else it is not needed, and may be large
+                self._last = commands[-1]
 
     def _drain(self, commands: list[list[bytes]], most: int) -> None:
         """Take the commands that hiredis has in full."""
@@ -181,14 +193,17 @@ class CommandParser:
                 self._check_incomplete()
                 return
             elif command is None:
-                self._between_commands = True  # `*-1`, which Redis passes over
+                raise _Unusual  # `*-1`, which Redis passes over, or `$-1`, an inline command
             else:
                 raise ProtocolError("expected '*'")
 
     def _check_incomplete(self) -> None:
         """A chunk ended inside a command: raise if it will never be one."""
         chunk, self._incomplete = self._incomplete, None
-        if chunk is not None and _SUSPICIOUS.search(chunk, 1):
+        if chunk is None:
+            return
+        # An empty array is no command's beginning, so what follows it begins anew.
+        if chunk.startswith(b"*0\r\n") or _SUSPICIOUS.search(chunk, 1):
             probe = CarefulParser(self._max_bulk)
             probe.feed(chunk)
             while probe.next() is not None:
@@ -205,6 +220,7 @@ class CommandParser:
             self._incomplete = chunk
             self._history = []
             self._history_bytes = self._taken = 0
+            self._last = []
             if _HUGE_COLLECTION.search(chunk) or len(chunk) > self._max_bulk:
                 chunk = self._before_suspicious(chunk)
             self._remember(chunk)
@@ -228,17 +244,17 @@ class CommandParser:
             self._history_bytes += len(chunk)
             if self._history_bytes > MAX_HISTORY_BYTES and len(self._history) > 1:
                 self._history = None
+                self._last = []
 
     def _before_suspicious(self, chunk: bytes) -> bytes:
         """The part that can be given at once; the rest waits, to be looked at then."""
         found = _SUSPICIOUS.search(chunk)
-        if found is not None and found.start() == 0 and chunk[:1] != b"\n":
+        if found is not None and found.start() == 0:
             found = _SUSPICIOUS.search(chunk, 1)
         if found is None:
             return chunk
-        place = found.start() + 1
-        self._waiting.appendleft(chunk[place:])
-        return chunk[:place]
+        self._waiting.appendleft(chunk[found.start() :])
+        return chunk[: found.start()]
 
     def _check_header(self, chunk: bytes) -> None:
         """Raise unless the chunk begins with an argument's header."""
@@ -259,8 +275,11 @@ class CommandParser:
             raise ProtocolError("invalid request") from None
         careful = self._careful = CarefulParser(self._max_bulk)
         careful.feed(b"".join(self._history))
+        last: list[bytes] | None = self._last
         for _ in range(self._taken):
-            careful.next()
+            last = careful.next()
+        if last != self._last:  # hiredis has read something else: nothing may run twice
+            raise ProtocolError("invalid request")
         self._waiting.append(self._held)
         self._held = b""
         self._history = None

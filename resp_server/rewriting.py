@@ -108,8 +108,11 @@ class _File:
         for name in sorted(included):
             if name in changed:
                 raise IncludedUser(name)
+        stated: set[str] = set()
         for index in self._indexes("user"):
-            self._lines[index] = wanted.get(self._words(index)[1])
+            name = self._words(index)[1]
+            self._lines[index] = None if name in stated else wanted.get(name)
+            stated.add(name)
         for name, line in wanted.items():
             if name not in own and name not in included:
                 self.append(line)

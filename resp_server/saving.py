@@ -29,6 +29,7 @@ from resp_server.syncing import Syncing
 from resp_server.version import VERSION
 from storage.backup.failures import BackupFailure
 from storage.backup.places import DRAFT
+from storage.backup.repository import now_ms
 from storage.backup.worker import Job
 from storage.errors import StoreFailure, StoreStalled
 
@@ -44,6 +45,8 @@ class Saved(Protocol):
     """What is needed of an engine."""
 
     def commit(self) -> StoreFailure | None: ...
+
+    def flush(self) -> None: ...
 
     def checkpoint(self, directory: Path) -> None: ...
 
@@ -197,6 +200,9 @@ class Saving:
     async def _back_up(self, url: str, keep: int) -> None:
         draft = self._folder() / f"{DRAFT}{os.getpid()}-{next(self._numbers)}"
         try:
+            # The loop stands still for the checkpoint, and most of that would be this.
+            with contextlib.suppress(StoreFailure):
+                await asyncio.to_thread(self._engine.flush)
             await self._make_checkpoint(draft)
             await self._copy(draft, url, keep)
         finally:
@@ -215,7 +221,8 @@ class Saving:
 
     async def _copy(self, draft: Path, url: str, keep: int) -> None:
         source = f"{socket.gethostname()}:{Path(self._settings.dir).absolute()}"
-        job = Job(str(draft), url, keep, VERSION, source, time.time_ns() // 1_000_000)
+        sharing = url == str(self._folder())
+        job = Job(str(draft), url, sharing, keep, VERSION, source, now_ms())
         outcome = await self._run_worker(job)
         if "name" not in outcome:
             raise BackupFailure(outcome.get("error", "the process that makes it has ended"))

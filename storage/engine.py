@@ -230,6 +230,10 @@ class Engine(Protocol):
         """Commit something that changes nothing, to learn whether writes succeed. As commit()."""
         ...
 
+    def flush(self) -> None:
+        """Prepare a checkpoint, so that it takes less time. On any thread; StoreFailure."""
+        ...
+
     def checkpoint(self, directory: Path) -> None:
         """Make `directory`, which must be free, a data directory with all that is written so far.
 

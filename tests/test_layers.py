@@ -17,7 +17,15 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("storage", "commands", "resp_server")
 GUARD = "storage.rocks.database"
+TABLES = "storage.rocks.tables"
+"""Writes tables of cells, in processes that hold no database."""
 REMOTE = "storage.backup.remote"
+OPTIONAL = {
+    REMOTE: {"fsspec"},
+    "storage.transfer.destinations": {"fsspec"},
+    "storage.transfer.parquet": {"pyarrow"},
+}
+"""Libraries that a server does without, and who imports them."""
 
 
 def name_of(path: Path) -> str:
@@ -69,8 +77,8 @@ def test_nothing_imports_leftwards(module: str) -> None:
     assert rooms_of(all_imports(module)).isdisjoint(ROOMS[own + 1 :])
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != GUARD])
-def test_one_module_imports_rocksdict(module: str) -> None:
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in (GUARD, TABLES)])
+def test_the_guard_and_its_tables_import_rocksdict(module: str) -> None:
     assert "rocksdict" not in rooms_of(all_imports(module))
 
 
@@ -80,6 +88,7 @@ def test_one_module_imports_rocksdict(module: str) -> None:
 def test_only_the_opening_knows_rocksdb(module: str) -> None:
     known = {name for name in all_imports(module) if name.startswith("storage.rocks")}
     allowed = {
+        "storage.transfer.bulk": {TABLES},
         "storage.opening": {GUARD, "storage.rocks.options"},
         "resp_server.server": {"storage.rocks.options"},
     }
@@ -88,7 +97,7 @@ def test_only_the_opening_knows_rocksdb(module: str) -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("storage")])
 def test_storage_knows_no_protocol(module: str) -> None:
-    allowed = {"storage", "rocksdict"} | ({"fsspec"} if module == REMOTE else set())
+    allowed = {"storage", "rocksdict"} | OPTIONAL.get(module, set())
     assert rooms_of(all_imports(module)) - allowed - sys.stdlib_module_names == set()
     assert all_imports(module).isdisjoint({"socket", "ssl", "hiredis", "uvloop"})
 

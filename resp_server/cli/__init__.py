@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("-v", "--version", action="version", version=f"Colonnade v={VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in MODULES:
-        (getattr(module, 'add_parser', None) or module.declare)(commands)
+        (getattr(module, "add_parser", None) or module.declare)(commands)
     given = parser.parse_args(arguments)
     os.umask(OWNER_ONLY)
     try:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 
 Counted = Callable[[int, int], None]
-"""Called with what is done and with about how much there is to do, 0 where nobody knows."""
+"""Told what is done and about how much there is to do, 0 where nobody knows."""
 
 _SECONDS_BETWEEN_LINES = 0.5
 
@@ -21,10 +21,14 @@ _SECONDS_BETWEEN_LINES = 0.5
 def counted(title: str, unit: str) -> contextlib.AbstractContextManager[Counted]:
     """Shows what it is told until the end of the `with`."""
     if not sys.stderr.isatty():
-        return contextlib.nullcontext(lambda _done, _total: None)
+        return contextlib.nullcontext(_shows_nothing)
     if importlib.util.find_spec("rich") is not None:
         return _bar(title, unit)
     return _line(title, unit)
+
+
+def _shows_nothing(_done: int, _total: int) -> None:
+    """Nobody looks."""
 
 
 @contextlib.contextmanager

@@ -20,13 +20,14 @@ from resp_server.cli.counting import counted
 from resp_server.cli.link import DEFAULT_SERVER, Link, Refused
 from resp_server.cli.words import moment, name, positive, time_range
 from storage.embedded.engine import EmbeddedEngine
-from storage.errors import CannotTransfer
+from storage.errors import CannotOpen, CannotTransfer, StorageError
 from storage.model import NameRange
 from storage.opening import open_reader, reading
 
 _NEEDS = "colonnade export needs pyarrow: pip install 'colonnade[export]'"
 _ROWS_PER_FILE = 10_000_000
 EXIT_CANNOT = 1
+EXIT_INTERRUPTED = 130
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -81,9 +82,12 @@ def run(arguments: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         return _export(arguments)
-    except CannotTransfer as error:
+    except KeyboardInterrupt:
+        print("colonnade export: interrupted, nothing is exported", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except (CannotOpen, CannotTransfer, Refused, StorageError, OSError) as error:
         print(f"colonnade export: {error}", file=sys.stderr)
-        return EXIT_CANNOT
+    return EXIT_CANNOT
 
 
 def _export(arguments: argparse.Namespace) -> int:
@@ -123,3 +127,6 @@ def _engine(arguments: argparse.Namespace) -> Iterator[EmbeddedEngine]:
                 asyncio.run(engine.close())
         finally:
             link.call(b"WCADMIN", b"RELEASE", path.name.encode())
+
+
+declare = add_parser

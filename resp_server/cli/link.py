@@ -54,7 +54,7 @@ class Link:
     def pipeline(self, commands: Sequence[Words]) -> list[Any]:
         """The replies of all; Refused if one of them, or one inside them, is an error."""
         try:
-            packed = [hiredis.pack_command(tuple(words)) for words in commands]
+            packed = [hiredis.pack_command(tuple(words)) for words in commands]  # type: ignore[arg-type]
             self._socket.sendall(b"".join(packed))
             replies = [self._reply() for _ in commands]
         except OSError as error:

@@ -249,6 +249,10 @@ class Collector:
                 "Memory of cells that are not in a file yet.",
                 [dataset.memtable_bytes for dataset in datasets],
             ),
+            "colonnade_dataset_compacting": (
+                "1 while a compaction is at it, or about to be.",
+                [int(dataset.compaction != "idle") for dataset in datasets],
+            ),
             "colonnade_dataset_last_compaction_timestamp_seconds": (
                 "When the last compaction ended; 0: there was none.",
                 [dataset.last_compaction_ms / 1000 for dataset in datasets],

@@ -379,7 +379,7 @@ class Settings:
         _DATA,
         "",
         TEXT,
-        PROTECTED,
+        AT_START,
         "Where those backups go: a path, or a URL such as s3://bucket/folder, which needs pip "
         "install 'colonnade[s3]'. One store, one URL; passwords are better left to the "
         'environment. "" for the data directory.',

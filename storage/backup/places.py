@@ -70,8 +70,11 @@ def place_at(url: str) -> Place:
 class LocalPlace:
     """A directory of this machine."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, sharing: bool = False) -> None:
+        """`sharing`: a table file that is put here is linked where that can be. It takes no room
+        twice then, and whoever changes it here changes it there."""
         self._directory = directory.absolute()
+        self._sharing = sharing
 
     @property
     def shown(self) -> str:
@@ -87,9 +90,9 @@ class LocalPlace:
         return found
 
     def put(self, name: str, file: Path) -> None:
-        """A table file is linked: nobody ever writes to one again, and it takes no room twice."""
+        """Copy it. Only a table file may be linked: no store ever writes to one again."""
         with self._told(name), self._draft(name) as draft:
-            if file.suffix == ".sst" and _linked(file, draft):
+            if self._sharing and file.suffix == ".sst" and _linked(file, draft):
                 return
             shutil.copyfile(file, draft)
             _sync(draft)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from storage.backup.failures import BackupFailure
-from storage.backup.places import place_at
+from storage.backup.places import LocalPlace, place_at
 from storage.backup.repository import Origin, Repository
 
 PROGRESS_SECONDS = 0.5
@@ -33,6 +33,8 @@ class Job:
 
     checkpoint: str
     url: str
+    sharing: bool
+    """Whether the place is a folder of the data directory, which may share files with it."""
     keep: int
     """How many backups are left there in the end; 0: all."""
     colonnade: str
@@ -56,7 +58,8 @@ def main() -> int:
 
 
 def _run(job: Job) -> None:
-    repository = Repository(place_at(job.url))
+    place = LocalPlace(Path(job.url), sharing=True) if job.sharing else place_at(job.url)
+    repository = Repository(place)
     origin = Origin(job.colonnade, job.source, job.created_ms)
     made = repository.add(Path(job.checkpoint), origin, progress=_told_seldom())
     if job.keep:

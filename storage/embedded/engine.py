@@ -374,6 +374,10 @@ class EmbeddedEngine:
             self.unsynced = True
             raise
 
+    def flush(self) -> None:
+        """Prepare a checkpoint: what is committed goes to files. On any thread; StoreFailure."""
+        self._store.flush()
+
     def checkpoint(self, directory: Path) -> None:
         """Make `directory`, which must be free, a data directory with all that is written so far.
 

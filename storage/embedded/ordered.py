@@ -83,6 +83,13 @@ class OrderedStore(Protocol):
 
     def drop_family(self, family: Family) -> None: ...
 
+    def flush(self) -> None:
+        """Bring to files what is in memory, so that a checkpoint has little left to do.
+
+        Any thread may call it. StoreFailure when that cannot be, or the store changes meanwhile.
+        """
+        ...
+
     def checkpoint(self, path: Path) -> None:
         """Make a copy of all that is written. StoreFailure when that cannot be."""
         ...

@@ -94,6 +94,9 @@ class MemoryDatabase:
         family = self._families[name] = MemoryFamily(name)
         return family
 
+    def flush(self) -> None:
+        """There are no files."""
+
     def checkpoint(self, path: Path) -> None:
         raise StoreFailure(f"data in memory has no files to copy to {path}")
 

@@ -22,7 +22,7 @@ used there:
  17   compact() reads the count of background errors before it says that all went well. With a
       damaged table file the database is opened without paranoid checks: it is degraded.
  18   No secondary instances, no read-only opens beside a live one.
- 19   flush_wal and compact_range are the calls made from threads: they release the GIL.
+ 19   flush, flush_wal and compact_range are the calls made from threads: they release the GIL.
  20   No TTL mode; expiry is the engine's.
  21   Errors are translated in _translated(), once.
  22   live_files() serves the check of a store alone: sizes come from the properties of a family.
@@ -240,6 +240,9 @@ class RocksFamily:
         found = dict(re.findall(r"# (entries|deletions|range deletions)=(\d+)", text))
         deletions = int(found.get("deletions", 0)) + int(found.get("range deletions", 0))
         return int(found.get("entries", 0)), deletions
+
+    def flush(self) -> None:
+        self._rdict.flush()
 
     def compact(self) -> None:
         rdict = self._rdict  # the family may be dropped or bound anew meanwhile
@@ -461,6 +464,12 @@ class RocksDatabase:
             with _translated():
                 self._rdict = self._open(AccessType.read_only(False))
         self._bind()
+
+    def flush(self) -> None:
+        """Bring to files what is in memory. RocksDB frees the interpreter while it does."""
+        with self.borrowed(), _translated():
+            for family in list(self._families.values()):
+                family.flush()
 
     def checkpoint(self, path: Path) -> None:
         """A copy of all that is written, as hard links where that is possible. `path` is free."""

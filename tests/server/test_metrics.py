@@ -141,6 +141,7 @@ def test_datasets_and_rocksdb_are_told_of(port: int) -> None:
     scrape = Scrape(port)
     assert scrape.value("colonnade_datasets") == 1
     assert scrape.value("colonnade_dataset_cells", dataset="d") == 20
+    assert scrape.value("colonnade_dataset_compacting", dataset="d") in (0, 1)
     assert scrape.value("colonnade_dataset_disk_bytes", dataset="d") > 0
     assert scrape.value("colonnade_rocksdb_sst_bytes") > 0
     assert scrape.value("colonnade_rocksdb_block_cache_capacity_bytes") == 64 * 1024**2
