@@ -1,4 +1,4 @@
-"""docs/backup.md says what is true: its session prints what is printed there, but for N and NAME."""
+"""docs/backup.md says what is true: the session prints what is there, but for N and NAME."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """The command line beside the server: `colonnade COMMAND ...`, or python -m resp_server.cli.
 
-One module a command, with `declare(commands)` that adds its parser: see MODULES. What a command
-does is in the library; here are arguments, progress and what is printed.
+One module a command, with `add_parser(subparsers)` that adds its parser: see MODULES. What a
+command does is in the library; here are arguments, progress and what is printed.
 
-Exit codes: 0 done, 1 it cannot be done, 2 a wrong command line, 3 damage was found, 130 interrupted.
+Exit codes: 0 done, 1 it cannot be done, 2 a wrong command line, 3 damage was found, 130 for an
+interruption.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="colonnade", description="Work with the data of Colonnade servers."
     )
     parser.add_argument("-v", "--version", action="version", version=f"Colonnade v={VERSION}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in MODULES:
-        (getattr(module, "add_parser", None) or module.declare)(commands)
+        module.add_parser(subparsers)
     given = parser.parse_args(arguments)
     os.umask(OWNER_ONLY)
     try:

@@ -1,4 +1,4 @@
-"""Asking a running server a few things, over one blocking connection. Knows no command's meaning."""
+"""Asking a running server a few things, over one blocking connection. Knows no command."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Connection:
     def ask(self, *words: str) -> Any:
         """The reply; ServerRefuses with its text if it is an error."""
         try:
-            self._socket.sendall(hiredis.pack_command(words))
+            # It is typed as if a command had one word.
+            self._socket.sendall(hiredis.pack_command(words))  # type: ignore[arg-type]
             while (reply := self._reader.gets()) is False:
                 data = self._socket.recv(65536)
                 if not data:

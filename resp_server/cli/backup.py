@@ -18,8 +18,8 @@ from storage.directory import hold_for_reading
 LOOK_SECONDS = 0.1
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
         "backup",
         help="send a backup to a directory or a URL",
         description="Send a backup to a directory or a URL of fsspec's; what is there already is"

@@ -12,8 +12,8 @@ from storage.backup.repository import Repository
 EXIT_DAMAGED = 3
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
         "backups",
         help="list backups",
         description="List the backups at a directory or URL, the oldest first.",

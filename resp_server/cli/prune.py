@@ -8,8 +8,8 @@ from storage.backup.places import place_at
 from storage.backup.repository import Repository
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
         "prune",
         help="remove old backups",
         description="Remove all but the newest backups, and the files that only those needed.",

@@ -11,8 +11,8 @@ from storage.backup.repository import Repository
 from storage.backup.restoring import restore
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
         "restore",
         help="make a data directory from a backup",
         description="Make a data directory from a backup, and compare every byte on the way. The"

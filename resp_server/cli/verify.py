@@ -12,8 +12,8 @@ from storage.backup.restoring import verify
 EXIT_DAMAGED = 3
 
 
-def declare(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = subparsers.add_parser(
         "verify",
         help="check a backup",
         description="Compare every file of a backup with the manifest, then open it and read all"

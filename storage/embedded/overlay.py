@@ -88,6 +88,9 @@ class Overlay:
     def scan(self, end: bytes | None) -> OverlayScan:
         return OverlayScan(self._below.scan(end), end, self._keys, self._values, self._hidden)
 
+    def wear(self) -> tuple[int, int]:
+        return self._below.wear()
+
     def statistics(self) -> FamilyStatistics:
         """Those of the family below: they are estimates anyway."""
         return self._below.statistics()

@@ -160,7 +160,7 @@ def convert(unit: Unit, defaults: Defaults, folder: Path, number: int, stop: boo
         for run, pairs in enumerate(_runs(cells_of(unit, defaults, complain), result)):
             path = folder / f"{number:06d}-{run:06d}.sst"
             keys = sorted(pairs)
-            write_table(path, ((key, pairs[key]) for key in keys))
+            write_table(path, zip(keys, map(pairs.__getitem__, keys), strict=True))
             result.tables.append(Table(path, keys[0], keys[-1]))
     except _Stop:
         pass

@@ -5,6 +5,7 @@ The files have their names once all are whole: an export that was interrupted le
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -135,6 +136,9 @@ class _Files:
         self._destination.finish()
 
     def abandon(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        """Whatever it was that failed, perhaps the place itself: nothing that is left stays."""
+        for opened in (self._writer, self._file):
+            if opened is not None:
+                with contextlib.suppress(Exception):
+                    opened.close()
         self._destination.abandon()

@@ -8,8 +8,9 @@ Knows nothing of files.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 from storage.encoding import TOP_SEQUENCE
@@ -111,6 +112,44 @@ Convert = Callable[[Sequence[Any]], Sequence[ImportedCell]]
 def converter(layout: Layout, defaults: Defaults) -> Convert:
     """What makes cells of the records of a layout."""
     return _of_cell(layout, defaults) if not layout.columns else _of_wide(layout, defaults)
+
+
+def flawless(
+    layout: Layout, columns: Sequence[Sequence[Any]], defaults: Defaults
+) -> Iterable[ImportedCell] | None:
+    """The cells of many records at once, if a glance at whole columns of them shows no flaw.
+
+    `columns` are in the order of layout.fields. None sends them to the converter, one by one.
+    """
+    found = dict(zip((part for part, _ in layout.parts), columns, strict=False))
+    if layout.columns or not columns[0]:
+        return None
+    names, times = (found["row"], found["column"]), found.get("timestamp", (defaults.timestamp,))
+    sequences, expiries = found.get("sequence", (0,)), found.get("expires", (None,))
+    if any(set(map(type, texts)) != {bytes} for texts in (*names, found["value"])):
+        return None
+    if max(max(map(len, name)) for name in names) > MAX_NAME_BYTES:
+        return None
+    if not _are_moments(times, MAX_TIMESTAMP) or not _are_moments(sequences, TOP_SEQUENCE):
+        return None
+    if any(sequences) and max(times) >= defaults.clock:
+        return None
+    if not _are_moments([one for one in expiries if one is not None], MAX_TIMESTAMP):
+        return None
+    return zip(
+        *names,
+        times if "timestamp" in found else repeat(defaults.timestamp),
+        sequences if "sequence" in found else repeat(0),
+        found["value"],
+        expiries if "expires" in found else repeat(None),
+        strict=False,  # what repeats has no end
+    )
+
+
+def _are_moments(numbers: Sequence[Any], most: int) -> bool:
+    return not numbers or (
+        set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) <= most
+    )
 
 
 def _of_cell(layout: Layout, defaults: Defaults) -> Convert:

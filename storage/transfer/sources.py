@@ -23,11 +23,12 @@ from storage.transfer.mapping import (
     Layout,
     Mapping,
     converter,
+    flawless,
 )
 
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson"}
 UNIT_BYTES = 16 * 1024 * 1024
-UNIT_ROWS = 1_000_000
+UNIT_ROWS = 500_000
 MOST_UNDIVIDED_BYTES = 16 * UNIT_BYTES
 """A stray quote may seem to open a field without an end: here a unit ends all the same."""
 TEXT_RECORD_BYTES = 48
@@ -159,6 +160,11 @@ def _parquet_cells(unit: Unit, defaults: Defaults, complain: Complaint) -> Itera
     assert unit.layout is not None
     convert, first = converter(unit.layout, defaults), unit.line
     for columns in columns_of(unit.path, unit.groups, unit.layout.fields, unit.layout.moments):
+        cells = flawless(unit.layout, columns, defaults)
+        if cells is not None:
+            yield from cells
+            first += len(columns[0])
+            continue
         for line, values in enumerate(zip(*columns, strict=True), first):
             try:
                 yield from convert(values)

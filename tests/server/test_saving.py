@@ -166,7 +166,7 @@ def test_a_failure_is_told_and_the_next_one_succeeds(make_server: MakeServer) ->
         assert failed["rdb_last_bgsave_status"] == failed["wc_backup_last_status"] == "err"
         assert failed["wc_backup_last_error"]
         assert failed["wc_backups_failed"] == 1
-        with pytest.raises(redis.ResponseError, match="^IOERR "):
+        with pytest.raises(redis.ResponseError, match=r"^IOERR "):
             client.execute_command("SAVE")
         obstacle.unlink()
         whole = saved(client)
@@ -293,8 +293,10 @@ def test_a_save_that_waits_is_answered_when_the_server_ends(make_server: MakeSer
 
 
 def test_the_next_moment_follows_the_directive(make_server: MakeServer) -> None:
-    server = make_server(backup_cron="0 3 * * *")
+    server = make_server()
     with server.client() as client:
+        client.config_set("backup-cron", "0 3 * * *")
+        wait_until(lambda: persistence(client)["wc_backup_next_time"] != 0)
         expected = next_moment("0 3 * * *", datetime.now()).timestamp()
         assert persistence(client)["wc_backup_next_time"] == int(expected)
         client.config_set("backup-cron", "30 4 * * sun")

@@ -30,8 +30,8 @@ def put(engine: EmbeddedEngine, row: bytes, value: bytes, *, expires_at: int | N
 
 def fill(engine: EmbeddedEngine, rows: int, start: int = 0) -> None:
     """Rows whose values do not compress."""
-    for number in range(start, start + rows):
-        put(engine, b"row%06d" % number, os.urandom(200))
+    cells = [(b"row%06d" % row, None, b"c", os.urandom(200)) for row in range(start, start + rows)]
+    at_once(engine.put(b"d", cells, None, DatasetSettings()))
 
 
 def state(engine: EmbeddedEngine) -> State:

@@ -39,7 +39,7 @@ from storage.encoding import (
 )
 from storage.errors import CorruptData
 from storage.model import DatasetSettings
-from storage.opening import open_memory_engine
+from storage.opening import SCRATCH_FOLDER, open_memory_engine
 
 PAGE = Path(__file__).parents[2] / "docs" / "disk-format.md"
 
@@ -91,7 +91,8 @@ def test_the_format_file(version: str, content: str, tmp_path: Path) -> None:
     assert (tmp_path / FORMAT_FILE).read_bytes() == bytes.fromhex(content)
     assert store == tmp_path / STORE_FOLDER
     described = [path for path, _ in table("path", "holds")]
-    assert described == [FORMAT_FILE, HOLDER_FILE, f"{STORE_FOLDER}/"]
+    folders = [f"{name}/" for name in (STORE_FOLDER, "backups", SCRATCH_FOLDER)]
+    assert described == [FORMAT_FILE, HOLDER_FILE, *folders]
 
 
 @pytest.mark.parametrize(("dataset", "family"), table("dataset", "family"))

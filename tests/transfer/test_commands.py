@@ -101,7 +101,8 @@ def test_duckdb_pandas_and_pyarrow_read_it(
     (file,) = tmp_path.iterdir()
     expected = [("user:1", "a", 3, "3"), ("user:1", "a", 2, "2"), ("user:1", "b", 5, "until")]
     query = 'SELECT row::BLOB::VARCHAR, "column"::VARCHAR, epoch_ms(timestamp), value::VARCHAR'
-    assert duckdb.sql(f"{query} FROM '{file}'").fetchall() == expected
+    with duckdb.connect() as database:
+        assert database.execute(f"{query} FROM '{file}'").fetchall() == expected
     frame = pandas.read_parquet(file)
     assert list(frame["value"]) == [b"3", b"2", b"until"]
     assert str(frame["timestamp"].dtype) == "datetime64[ms, UTC]"
