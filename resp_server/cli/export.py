@@ -127,6 +127,3 @@ def _engine(arguments: argparse.Namespace) -> Iterator[EmbeddedEngine]:
                 asyncio.run(engine.close())
         finally:
             link.call(b"WCADMIN", b"RELEASE", path.name.encode())
-
-
-declare = add_parser

@@ -207,6 +207,3 @@ class _Import:
                 raise _Stopped
 
         return complain
-
-
-declare = add_parser

@@ -44,6 +44,8 @@ def test_the_page_does_what_it_prints(server: ServerProcess, tmp_path: Path) -> 
                 assert text.splitlines() == [" | ".join(map(str, row)) for row in shown]
             else:
                 shown = database.execute(text).fetchall()
+    with server.client() as client:  # the name is used by other pages too
+        client.execute_command("WCDATASET", "DROP", "events")
 
 
 def test_the_page_names_every_option() -> None:
