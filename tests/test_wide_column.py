@@ -519,6 +519,7 @@ def test_dataset_info_is_a_map_in_resp3(server: ServerProcess, dataset: str) -> 
         "memtable-bytes",
         "last-compaction-ms",
         "last-compaction-removed-cells",
+        "compaction",
     ]
     with server.client(protocol=3) as client:
         ask(client, "WCPUT", dataset, "r", 1, "c", "v")

@@ -74,8 +74,6 @@ DIFFERENCES: list[Difference] = [
     ),
     *_lenient("takes an argument sent as a status as its text", r"*1\r\n+PING\r\n"),
     *_lenient("takes a verbatim string as its text", r"*1\r\n=8\r\ntxt:PING\r\n"),
-    *_lenient("reads a number with a leading zero", r"*01\r\n$4\r\nPING\r\n"),
-    *_lenient("reads a number with a leading zero", r"*1\r\n$04\r\nPING\r\n"),
     *_listed(
         "client tracking when it is off",
         "client side caching is not there, and says so before it looks at the options",
