@@ -80,7 +80,8 @@ class Syncing:
     @property
     def is_due(self) -> bool:
         """Whether replies have to wait for it now."""
-        return self._engine.unsynced and self._settings.appendfsync == "always"
+        pending = self._engine.unsynced or self.running > 0  # who began one took the mark away
+        return pending and self._settings.appendfsync == "always"
 
     def run(self) -> StoreFailure | None:
         """Do it here and now."""

@@ -7,6 +7,7 @@ sockets, over the engine in memory whose store stalls or fails when it is told t
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, cast
 from unittest import mock
@@ -330,8 +331,16 @@ class FragileDatabase(MemoryDatabase):
     stalls = 0
     failing_syncs = 0
     syncs = 0
+    """How many have ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: list[threading.Event] = []
+        """The next syncs wait for these."""
 
     def sync(self) -> None:
+        if self.held:
+            assert self.held.pop(0).wait(20)
         self.syncs += 1
         if self.failing_syncs:
             self.failing_syncs -= 1
@@ -691,6 +700,33 @@ def test_the_end_of_the_server_waits_for_the_sync() -> None:
         await host.tick.finish()
         assert transport.take() == b":1\r\n:1\r\n"
         assert host.database.syncs == 2
+
+    run(scenario)
+
+
+def test_a_sync_that_somebody_else_began_is_none_of_ours_before_it_has_ended(
+    on_thread: bool,
+) -> None:
+    """SAVE and WAITAOF have one of their own, which takes the mark that there is something to do."""
+
+    async def scenario(host: Host) -> None:
+        always(host, on_thread=on_thread)
+        connection, transport = host.connect()
+        release = threading.Event()
+        host.database.held.append(release)
+        connection.data_received(PUT)
+        assert host.engine.commit() is None
+        begun = host.server.syncing.start()
+        while host.engine.unsynced:  # its thread has begun
+            await asyncio.sleep(0)
+        if on_thread:  # one after the other, so this one waits for that
+            host.tick.end()
+            assert transport.take() == b""
+            release.set()
+        assert await until_written(transport) == b":1\r\n"
+        assert host.database.syncs >= 1, "nothing was on the disk when the reply went"
+        release.set()
+        await begun
 
     run(scenario)
 
