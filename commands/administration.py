@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from commands.arguments import Arguments, take_options
+from commands.arguments import Arguments, take_options, takes_nothing
 from commands.context import Context
 from commands.help import help_lines
 from commands.replies import OK, Reply
@@ -64,14 +64,10 @@ async def ingest(context: Context, words: list[bytes]) -> Reply:
     The folder is its last part of the path. The tables are trusted. EXPIRING says that some cells
     have expiries of their own; a dataset with MAXVERSIONS takes those only while it is empty.
     """
-    seen = take_options(Arguments(words, 4), {b"EXPIRING": _takes_nothing})
+    seen = take_options(Arguments(words, 4), {b"EXPIRING": takes_nothing})
     return await context.store.ingest(
         words[2], words[3], context.settings.create_with, expiring=bool(seen)
     )
-
-
-def _takes_nothing(_arguments: Arguments) -> None:
-    """A flag is its own value."""
 
 
 @command(

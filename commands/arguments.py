@@ -60,6 +60,10 @@ class Arguments:
 Option = Callable[[Arguments], None]
 
 
+def takes_nothing(_arguments: Arguments) -> None:
+    """The option that is a flag: it is its own value."""
+
+
 def take_options(arguments: Arguments, options: dict[bytes, Option]) -> set[bytes]:
     """Read keywords in any order until the end, each at most once; return those that came."""
     seen: set[bytes] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from commands.arguments import Arguments, Option, take_options
+from commands.arguments import Arguments, Option, take_options, takes_nothing
 from commands.context import Context
 from commands.errors import SyntaxProblem
 from commands.help import help_lines
@@ -24,7 +24,7 @@ class _Settings:
     def __init__(self, arguments: Arguments, *flags: bytes) -> None:
         self.max_versions: int | None = None
         self.ttl_seconds: int | None = None
-        options: dict[bytes, Option] = dict.fromkeys(flags, _takes_nothing)
+        options: dict[bytes, Option] = dict.fromkeys(flags, takes_nothing)
         options |= {b"MAXVERSIONS": self._max_versions, b"TTL": self._ttl}
         self.seen = take_options(arguments, options)
 
@@ -33,10 +33,6 @@ class _Settings:
 
     def _ttl(self, arguments: Arguments) -> None:
         self.ttl_seconds = arguments.take_integer(0, MAX_TTL_SECONDS)
-
-
-def _takes_nothing(_arguments: Arguments) -> None:
-    """A flag is its own value."""
 
 
 @command(
@@ -100,7 +96,7 @@ async def alter(context: Context, words: list[bytes]) -> Reply:
 )
 async def drop(context: Context, words: list[bytes]) -> Reply:
     """Drops a dataset and all its data."""
-    seen = take_options(Arguments(words, 3), {b"IFEXISTS": _takes_nothing})
+    seen = take_options(Arguments(words, 3), {b"IFEXISTS": takes_nothing})
     await context.store.drop_dataset(words[2], if_exists=bool(seen))
     return OK
 

@@ -33,7 +33,6 @@ class Counters:
     """How often something was handed to the system for a client."""
     loop_lag: Distribution = field(default_factory=lambda: Distribution(LAG_BOUNDS_SECONDS))
     """How much later than asked for the loop got to its housekeeping, in seconds."""
-    last_commit_failed: bool = False
     started: float = field(default_factory=time.monotonic)
 
     def reset(self) -> None:

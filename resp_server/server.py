@@ -11,6 +11,7 @@ import contextlib
 import logging
 import signal
 import time
+from functools import partial
 from pathlib import Path
 
 import commands.families  # noqa: F401 - fills the command table
@@ -34,7 +35,6 @@ from resp_server.settings import BadSetting, Settings
 from resp_server.supervision import announced
 from resp_server.tick import Tick
 from storage.embedded.engine import EmbeddedEngine
-from storage.errors import StoreFailure
 from storage.opening import open_engine, open_memory_engine
 from storage.rocks.options import RocksSettings
 
@@ -108,7 +108,8 @@ class Server:
         self.server = Services(
             settings, self.engine, self.loop, self.stop, users, self._counters, self._file
         )
-        self.tick = Tick(self.loop, self.engine, self.server.syncing, self._note_commit)
+        note = partial(self.server.note_latency, COMMIT)
+        self.tick = Tick(self.loop, self.engine, self.server.syncing, note)
         self.clients = self.server.clients
         self.execution = self.server.execution
         self.live = Live(settings, self.command_settings, self.server, self.engine, self.listeners)
@@ -163,10 +164,6 @@ class Server:
             await asyncio.sleep(SYNC_INTERVAL_SECONDS)
             if self._settings.appendfsync == "everysec" and self.engine.unsynced:
                 await self.server.syncing.start()
-
-    def _note_commit(self, seconds: float, failure: StoreFailure | None) -> None:
-        self._counters.last_commit_failed = failure is not None
-        self.server.note_latency(COMMIT, seconds)
 
     async def _keep_house(self) -> None:
         """Sample rates, and send away who was idle, or left too much unread, for too long."""

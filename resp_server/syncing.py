@@ -68,7 +68,6 @@ class Syncing:
         """Whether `always` leaves it to a thread."""
         self.running = 0
         """How many are under way on a thread."""
-        self.count = 0
         self.failures = 0
         self.seconds = Distribution(BOUNDS_SECONDS)
         self.last_seconds = 0.0
@@ -112,7 +111,6 @@ class Syncing:
         return time.perf_counter() - started, error
 
     def _ended(self, seconds: float, error: Exception | None) -> StoreFailure | None:
-        self.count += 1
         self.last_seconds = seconds
         self.seconds.note(seconds)
         self._average_seconds += _WEIGHT * (seconds - self._average_seconds)

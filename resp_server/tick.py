@@ -60,12 +60,11 @@ class Tick:
         loop: asyncio.AbstractEventLoop,
         engine: Engine,
         syncing: Syncing,
-        on_commit: Callable[[float, StoreFailure | None], None] = lambda _seconds, _failure: None,
+        on_slow_commit: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
-        """`on_commit` is told of commits that took NOTED_SECONDS or failed, and of the next one."""
+        """`on_slow_commit` is told of commits that took NOTED_SECONDS or more, and how long."""
         self._loop = loop
-        self._on_commit = on_commit
-        self._failed = False
+        self._on_slow_commit = on_slow_commit
         self._engine = engine
         self._syncing = syncing
         self._replying: dict[Replying, None] = {}
@@ -88,14 +87,13 @@ class Tick:
             return  # its end ends the next tick
         started = time.perf_counter()
         try:
-            failure = self._engine.commit()
+            self._engine.commit()
         except StoreStalled:
             self._stall()
             return
         seconds = time.perf_counter() - started
-        if failure is not None or self._failed or seconds >= NOTED_SECONDS:
-            self._failed = failure is not None
-            self._on_commit(seconds, failure)
+        if seconds >= NOTED_SECONDS:
+            self._on_slow_commit(seconds)
         if self._syncing.is_due:
             if self._syncing.on_thread:
                 self._seal()

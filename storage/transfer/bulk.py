@@ -18,7 +18,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.encoding import cell_suffix, column_prefix, row_prefix, value_header
+from storage.encoding import PLAIN, cell_suffix, column_prefix, row_prefix, value_header
 from storage.rocks.tables import merge_tables, write_table
 from storage.transfer.mapping import Defaults, ImportedCell
 from storage.transfer.sources import Unit, cells_of
@@ -34,7 +34,6 @@ MOST_OVERLAPPING = 8
 would make it slow down who writes."""
 MOST_COMPLAINTS = 20
 """Told of one unit; the others are counted."""
-_PLAIN = value_header(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ def _runs(cells: Iterator[ImportedCell], result: Converted) -> Iterator[dict[byt
             last_row, prefix, last_column = row, row_prefix(row), None
         if column != last_column:
             last_column, place = column, column_prefix(prefix, column)
-        stored = (_PLAIN if expires is None else value_header(expires)) + value
+        stored = (PLAIN if expires is None else value_header(expires)) + value
         pairs[place + cell_suffix(timestamp, sequence)] = stored
         result.cells += 1
         result.expiring |= expires is not None

@@ -707,7 +707,7 @@ def test_the_end_of_the_server_waits_for_the_sync() -> None:
 def test_a_sync_that_somebody_else_began_is_none_of_ours_before_it_has_ended(
     on_thread: bool,
 ) -> None:
-    """SAVE and WAITAOF have one of their own, which takes the mark that there is something to do."""
+    """SAVE and WAITAOF have one of their own, which takes away the mark that something is due."""
 
     async def scenario(host: Host) -> None:
         always(host, on_thread=on_thread)
