@@ -31,12 +31,11 @@ from storage.backup.failures import BackupFailure
 from storage.backup.places import DRAFT
 from storage.backup.repository import now_ms
 from storage.backup.worker import Job
-from storage.errors import StoreFailure, StoreStalled
+from storage.errors import StoreFailure
 
 log = logging.getLogger(__name__)
 
 BACKUPS_FOLDER = "backups"
-STALL_RETRY_SECONDS = 0.003
 _WHERE_THE_PROGRAM_IS = Path(storage.__path__[0]).parent
 _WORKER = [sys.executable, "-m", "storage.backup.worker"]
 
@@ -46,9 +45,7 @@ class Saved(Protocol):
 
     def commit(self) -> StoreFailure | None: ...
 
-    def flush(self) -> None: ...
-
-    def checkpoint(self, directory: Path) -> None: ...
+    async def make_checkpoint(self, directory: Path) -> float: ...
 
 
 @dataclass(slots=True)
@@ -200,24 +197,10 @@ class Saving:
     async def _back_up(self, url: str, keep: int) -> None:
         draft = self._folder() / f"{DRAFT}{os.getpid()}-{next(self._numbers)}"
         try:
-            # The loop stands still for the checkpoint, and most of that would be this.
-            with contextlib.suppress(StoreFailure):
-                await asyncio.to_thread(self._engine.flush)
-            await self._make_checkpoint(draft)
+            self.backup.checkpoint_seconds = await self._engine.make_checkpoint(draft)
             await self._copy(draft, url, keep)
         finally:
             await asyncio.to_thread(shutil.rmtree, draft, ignore_errors=True)
-
-    async def _make_checkpoint(self, draft: Path) -> None:
-        while True:
-            started = time.perf_counter()
-            try:
-                self._engine.checkpoint(draft)
-            except StoreStalled:  # or a transaction is open
-                await asyncio.sleep(STALL_RETRY_SECONDS)
-                continue
-            self.backup.checkpoint_seconds = time.perf_counter() - started
-            return
 
     async def _copy(self, draft: Path, url: str, keep: int) -> None:
         source = f"{socket.gethostname()}:{Path(self._settings.dir).absolute()}"

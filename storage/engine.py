@@ -230,14 +230,11 @@ class Engine(Protocol):
         """Commit something that changes nothing, to learn whether writes succeed. As commit()."""
         ...
 
-    def flush(self) -> None:
-        """Prepare a checkpoint, so that it takes less time. On any thread; StoreFailure."""
-        ...
-
-    def checkpoint(self, directory: Path) -> None:
+    async def make_checkpoint(self, directory: Path) -> float:
         """Make `directory`, which must be free, a data directory with all that is written so far.
 
-        StoreFailure, with nothing left there, when it cannot be; StoreStalled: try again.
+        How long nobody was served for it, in seconds. StoreFailure, with nothing left there, when
+        it cannot be.
         """
         ...
 

@@ -57,10 +57,10 @@ def open_reader(directory: Path, settings: RocksSettings | None = None) -> Embed
     with hold_for_reading(directory):
         store = RocksDatabase(directory / STORE_FOLDER, settings or RocksSettings(), read_only=True)
     try:
-        return EmbeddedEngine(store, read_only=True)
-    except StorageError as error:
+        return _reader(store, directory)
+    except CannotOpen:
         store.close()
-        raise CannotOpen(f"cannot open the store in {directory}: {error}") from error
+        raise
 
 
 def open_memory_engine() -> EmbeddedEngine:

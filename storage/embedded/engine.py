@@ -17,7 +17,6 @@ import shutil
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 from storage.catalog import CLOCK_KEY, check_name, decode_clock, encode_clock
@@ -96,9 +95,7 @@ class EmbeddedEngine:
         `read_only`: nothing will be written, not even the clock. `scratch` is where checkpoints for
         background work may lie; without it that work is done in this process."""
         self._read_only = read_only
-        self._scratch = scratch
-        self._transfers = Scratch(scratch)
-        self._checkpoints = count(1)
+        self._scratch = Scratch(scratch)
         self.durable_commits = durable_commits
         self.on_settled: Settled = _nobody_waits
         self._store = store
@@ -196,13 +193,13 @@ class EmbeddedEngine:
     def survey_elsewhere(
         self, name: bytes, settings: DatasetSettings
     ) -> AsyncGenerator[Span | int | Totals, None] | None:
-        return None if self._scratch is None else self._surveyed(self._scratch, name, settings)
+        return self._surveyed(name, settings) if self._scratch.exists else None
 
     async def _surveyed(
-        self, scratch: Path, name: bytes, settings: DatasetSettings
+        self, name: bytes, settings: DatasetSettings
     ) -> AsyncGenerator[Span | int | Totals, None]:
-        directory = scratch / f"survey-{next(self._checkpoints)}"
-        await self._checkpoint_when_possible(directory)
+        directory = self._scratch.free("survey")
+        await self.make_checkpoint(directory)
         try:
             findings = surveyed(directory, name, settings, self.now())
             async with contextlib.aclosing(findings):
@@ -210,13 +207,6 @@ class EmbeddedEngine:
                     yield finding
         finally:
             shutil.rmtree(directory, ignore_errors=True)
-
-    async def _checkpoint_when_possible(self, directory: Path) -> None:
-        while True:
-            try:
-                return self.checkpoint(directory)
-            except StoreStalled:
-                await asyncio.sleep(STALL_RETRY_SECONDS)
 
     def note_compaction(self, dataset: Dataset, removed_cells: int) -> None:
         entry = dataset.entry.compacted(self._clock.now(), removed_cells)
@@ -374,10 +364,6 @@ class EmbeddedEngine:
             self.unsynced = True
             raise
 
-    def flush(self) -> None:
-        """Prepare a checkpoint: what is committed goes to files. On any thread; StoreFailure."""
-        self._store.flush()
-
     def checkpoint(self, directory: Path) -> None:
         """Make `directory`, which must be free, a data directory with all that is written so far.
 
@@ -396,6 +382,19 @@ class EmbeddedEngine:
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
             raise
+
+    async def make_checkpoint(self, directory: Path) -> float:
+        """As checkpoint(), waiting while the store is stalled."""
+        # The loop stands still for a checkpoint, and most of that would be this.
+        with contextlib.suppress(StoreFailure):
+            await asyncio.to_thread(self._store.flush)
+        while True:
+            began = time.perf_counter()
+            try:
+                self.checkpoint(directory)
+                return time.perf_counter() - began
+            except StoreStalled:
+                await asyncio.sleep(STALL_RETRY_SECONDS)
 
     async def close(self) -> None:
         await self._collector.stop()
@@ -519,15 +518,15 @@ class EmbeddedEngine:
     # Files, for tools on the same machine
 
     async def checkpoint_for_export(self) -> Path:
-        directory = self._transfers.free("export")
-        await self._checkpoint_when_possible(directory)
+        directory = self._scratch.free("export")
+        await self.make_checkpoint(directory)
         return directory
 
     def folder_for_import(self) -> Path:
-        return self._transfers.make("import")
+        return self._scratch.make("import")
 
     def release(self, folder: bytes) -> None:
-        self._transfers.remove(folder)
+        self._scratch.remove(folder)
 
     async def ingest(
         self,
@@ -539,7 +538,7 @@ class EmbeddedEngine:
     ) -> int:
         if self._transactions:
             raise CannotIngest("files cannot be ingested within a transaction")
-        tables = sorted(self._transfers.find(folder).glob("*.sst"))
+        tables = sorted(self._scratch.find(folder).glob("*.sst"))
         if self._datasets.get(dataset) is None:
             self._create_for(dataset, [], create_with)
         await self.settle()
@@ -552,7 +551,7 @@ class EmbeddedEngine:
             found.version += 1
             # What is remembered of its cells is void: some may have been replaced.
             found.deletes += 1
-        self._transfers.remove(folder)
+        self._scratch.remove(folder)
         return len(tables)
 
     async def delete(self, dataset: bytes, rows: Sequence[bytes], deletion: Deletion) -> list[int]:

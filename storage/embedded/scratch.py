@@ -1,4 +1,4 @@
-"""Folders in the data directory that tools of the same machine read from or put files into.
+"""Folders in the data directory for background work, and for tools of the same machine.
 
 Each has a name of its own, made up here, so that no caller ever names a path. Opening a store takes
 away what a crash has left of them. Knows nothing of what is in them.
@@ -22,8 +22,12 @@ class Scratch:
     def __init__(self, folder: Path | None) -> None:
         self._folder = None if folder is None else folder.absolute()
 
+    @property
+    def exists(self) -> bool:
+        return self._folder is not None
+
     def free(self, kind: str) -> Path:
-        """A path that nothing has yet, for an `export` or an `import`."""
+        """A path that nothing has yet, for a `survey`, an `export` or an `import`."""
         if self._folder is None:
             raise StoreFailure("data in memory has no files")
         return self._folder / f"{kind}-{secrets.token_hex(8)}"
@@ -38,7 +42,7 @@ class Scratch:
         return path
 
     def find(self, name: bytes) -> Path:
-        """The folder of that name; NoSuchFolder for all that make() and free() did not name."""
+        """A tool's folder; NoSuchFolder for all that was not named here for one."""
         if self._folder is None or _NAME.fullmatch(name) is None:
             raise NoSuchFolder(name)
         path = self._folder / name.decode("ascii")
