@@ -15,13 +15,11 @@ import logging
 import os
 import shutil
 import socket
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-import storage
 from commands.errors import SaveInProgress
 from resp_server.scheduling import Schedule
 from resp_server.settings import Settings
@@ -31,13 +29,12 @@ from storage.backup.failures import BackupFailure
 from storage.backup.places import DRAFT
 from storage.backup.repository import now_ms
 from storage.backup.worker import Job
+from storage.children import environment, program
 from storage.errors import StoreFailure
 
 log = logging.getLogger(__name__)
 
 BACKUPS_FOLDER = "backups"
-_WHERE_THE_PROGRAM_IS = Path(storage.__path__[0]).parent
-_WORKER = [sys.executable, "-m", "storage.backup.worker"]
 
 
 class Saved(Protocol):
@@ -223,7 +220,7 @@ class Saving:
         """The last things that it told, in one."""
         pipe = asyncio.subprocess.PIPE
         worker = await asyncio.create_subprocess_exec(
-            *_WORKER, cwd=_WHERE_THE_PROGRAM_IS, stdin=pipe, stdout=pipe
+            *program("storage.backup.worker"), env=environment(), stdin=pipe, stdout=pipe
         )
         try:
             assert worker.stdin is not None and worker.stdout is not None

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import astuple
 from pathlib import Path
 
-import storage
+from storage.children import environment, program
 from storage.errors import StorageError, StoreFailure
 from storage.maintenance.survey import Span, Survey, Totals
 from storage.model import DatasetSettings
@@ -37,9 +37,7 @@ async def surveyed(
     StoreFailure when the other process fails. It is ended when this is given up.
     """
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "storage.maintenance.surveyor",
+        *program("storage.maintenance.surveyor"),
         str(directory),
         dataset.decode("ascii"),
         str(settings.max_versions),
@@ -48,7 +46,7 @@ async def surveyed(
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": _import_path()},
+        env=environment(),
     )
     assert process.stdout is not None
     assert process.stderr is not None
@@ -66,12 +64,6 @@ async def surveyed(
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-def _import_path() -> str:
-    """Where this program was imported from, first of all."""
-    package = Path(next(iter(storage.__path__))).resolve()
-    return os.pathsep.join(filter(None, [str(package.parent), os.environ.get("PYTHONPATH")]))
 
 
 async def _next(stream: asyncio.StreamReader) -> Span | int | Totals:

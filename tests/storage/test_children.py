@@ -1,0 +1,18 @@
+"""Programs of ours in processes of their own: found from anywhere, and at home where they began."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from storage.children import environment, program
+
+
+def test_a_program_is_found_whatever_the_working_directory(tmp_path: Path) -> None:
+    """And that stays, so that a relative path means the same to it."""
+    code = "import pathlib, storage; print(pathlib.Path.cwd())"
+    (tmp_path / "where.py").write_text(code)
+    ended = subprocess.run(
+        program("where"), cwd=tmp_path, env=environment(), capture_output=True, text=True
+    )
+    assert (ended.stderr, ended.stdout) == ("", f"{tmp_path}\n")
