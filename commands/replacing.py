@@ -8,6 +8,8 @@ import stat
 import tempfile
 from pathlib import Path
 
+from storage.files import bring_to_disk
+
 
 def replace_file(file: Path, content: bytes) -> None:
     """Write it beside the file, bring that to the disk, and put it in the file's place. OSError.
@@ -29,7 +31,7 @@ def replace_file(file: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _bring_to_disk(target.parent)
+    bring_to_disk(target.parent)  # so that the new name outlives a power cut
 
 
 def _take_after(descriptor: int, file: Path) -> None:
@@ -37,12 +39,3 @@ def _take_after(descriptor: int, file: Path) -> None:
     with contextlib.suppress(PermissionError):
         os.fchown(descriptor, state.st_uid, state.st_gid)
     os.fchmod(descriptor, stat.S_IMODE(state.st_mode))
-
-
-def _bring_to_disk(folder: Path) -> None:
-    """So that the new name of the file outlives a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from storage.encoding import FORMAT_VERSION
 from storage.errors import CannotOpen
+from storage.files import bring_to_disk
 
 FORMAT_FILE = "FORMAT"
 HOLDER_FILE = "HOLDER"
@@ -112,11 +113,7 @@ def _write_format(file: Path) -> None:
         handle.flush()
         os.fsync(handle.fileno())
     draft.rename(file)
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    bring_to_disk(file.parent)
 
 
 # Who holds it

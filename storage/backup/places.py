@@ -13,9 +13,9 @@ import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Protocol
-from urllib.parse import unquote, urlsplit
 
 from storage.backup.failures import BackupFailure
+from storage.files import bring_to_disk, local_path
 
 DRAFT = ".draft-"
 """How the name of what is not finished begins, beside the folders."""
@@ -57,11 +57,9 @@ class Place(Protocol):
 
 def place_at(url: str) -> Place:
     """The place of a URL or path: a path and file:// need nothing installed, all others fsspec."""
-    parts = urlsplit(url)
-    if "://" not in url:
-        return LocalPlace(Path(url))
-    if parts.scheme == "file":
-        return LocalPlace(Path(unquote(parts.netloc + parts.path)))
+    directory = local_path(url)
+    if directory is not None:
+        return LocalPlace(directory)
     from storage.backup.remote import RemotePlace
 
     return RemotePlace(url)
@@ -95,12 +93,12 @@ class LocalPlace:
             if self._sharing and file.suffix == ".sst" and _linked(file, draft):
                 return
             shutil.copyfile(file, draft)
-            _sync(draft)
+            bring_to_disk(draft)
 
     def write(self, name: str, data: bytes) -> None:
         with self._told(name), self._draft(name) as draft:
             draft.write_bytes(data)
-            _sync(draft)
+            bring_to_disk(draft)
 
     def read(self, name: str) -> bytes:
         with self._told(name):
@@ -121,7 +119,7 @@ class LocalPlace:
             for file in files:
                 (self._directory / folder / file).unlink(missing_ok=True)
             if (self._directory / folder).is_dir():
-                _sync(self._directory / folder)
+                bring_to_disk(self._directory / folder)
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
@@ -147,7 +145,7 @@ class LocalPlace:
         yield draft
         draft.replace(target)
         draft.unlink(missing_ok=True)  # it stays if both were links to one file already
-        _sync(target.parent)
+        bring_to_disk(target.parent)
 
     @contextlib.contextmanager
     def _told(self, name: str) -> Iterator[None]:
@@ -164,11 +162,3 @@ def _linked(file: Path, target: Path) -> bool:
     except OSError:
         return False
     return True
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -7,7 +7,6 @@ Nothing that was there before is ever touched.
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from storage.backup.repository import OBJECTS, Progress, Repository, no_progress
 from storage.directory import FORMAT_FILE, STORE_FOLDER
 from storage.encoding import FORMAT_VERSION
 from storage.errors import CannotOpen
+from storage.files import bring_to_disk
 from storage.maintenance.checking import Findings
 from storage.opening import check_files
 
@@ -100,14 +100,14 @@ def _fetch_all(
     for file in manifest.files:
         target = directory / (file.path if file.path != FORMAT_FILE else _LATE_FORMAT)
         repository.fetch(file, target, tell)
-        _sync(target)
-    _sync(directory / STORE_FOLDER)
+        bring_to_disk(target)
+    bring_to_disk(directory / STORE_FOLDER)
 
 
 def _finish(directory: Path) -> None:
     (directory / _LATE_FORMAT).rename(directory / FORMAT_FILE)
     (directory / MARK).unlink()
-    _sync(directory)
+    bring_to_disk(directory)
 
 
 # Verifying
@@ -192,11 +192,3 @@ def _counted(action: str, files: Sequence[StoredFile], progress: Progress) -> Ca
 
     progress(action, 0, total)
     return tell
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

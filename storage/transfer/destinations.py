@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from storage.errors import CannotTransfer
+from storage.files import local_path
 
 _PARTIAL = ".partial"
 
@@ -38,15 +39,15 @@ class Destination(Protocol):
 
 def destination(url: str) -> Destination:
     """CannotTransfer where nobody knows what the URL means."""
-    scheme, separator, _ = url.partition("://")
-    if not separator:
-        return LocalDestination(Path(url))
-    if scheme == "file":
-        return LocalDestination(Path(url.removeprefix("file://")))
+    folder = local_path(url)
+    if folder is not None:
+        return LocalDestination(folder)
     try:
         import fsspec
     except ImportError:
-        raise CannotTransfer(f"{url}: install fsspec, and what it needs for {scheme}") from None
+        raise CannotTransfer(
+            f"{url}: install fsspec, and what it needs for {url.partition('://')[0]}"
+        ) from None
     try:
         system, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
