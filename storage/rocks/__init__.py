@@ -1,1 +1,1 @@
-"""The ordered store on disk: RocksDB through rocksdict, behind one guard module."""
+"""The ordered store on disk: RocksDB through rocksdict, guarded: see database.py."""

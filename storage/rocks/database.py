@@ -1,4 +1,4 @@
-"""The guard: with tables.py the only module that imports rocksdict, so that nobody else needs to.
+"""The guard around rocksdict: nothing outside of this folder imports it, so that nobody needs to.
 
 It answers storage.embedded.ordered.OrderedStore. rocksdict 0.3.29 has traps, some of them memory
 unsafe; tests/storage/test_rocksdict_traps.py pins each. How they are closed here, by the numbers
@@ -12,7 +12,7 @@ used there:
       anew from the operations for every attempt.
  9    ignore_missing_column_families is always set, a dropped family's handle is unusable, and a
       range delete that ends before it begins is not passed on.
- 10   Every Options and WriteBatch is made by _options() and write(), in raw mode.
+ 10   Every Options and WriteBatch is made by _options() and write(), in raw mode (and tables.py).
  11   The engine commits its group before it ingests; the files are moved, not copied.
  12   The engine deletes small rows by key and bounds a group.
  13   Every open names every family, the default one too, all sharing one cache.
@@ -24,54 +24,39 @@ used there:
  18   No secondary instances, no read-only opens beside a live one.
  19   flush, flush_wal and compact_range are the calls made from threads: they release the GIL.
  20   No TTL mode; expiry is the engine's.
- 21   Errors are translated in _translated(), once.
+ 21   Errors are translated in translation.py, once.
  22   live_files() serves the check of a store alone: sizes come from the properties of a family.
 """
 
 from __future__ import annotations
 
-import gc
-import logging
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import GeneratorType
 from typing import Any
 
 from rocksdict import (
     AccessType,
     BlockBasedOptions,
-    BottommostLevelCompaction,
     Cache,
     Checkpoint,
-    CompactOptions,
-    DbClosedError,
     DBCompressionType,
     DBRecoveryMode,
-    IngestExternalFileOptions,
     Options,
     Rdict,
-    RdictIter,
-    ReadOptions,
     WriteBatch,
     WriteOptions,
 )
 
-from storage.embedded.ordered import Family, FamilyStatistics, Kind
-from storage.errors import (
-    CannotOpen,
-    CorruptData,
-    StoreFailure,
-    StoreStalled,
-    WritesRefused,
-)
+from storage.embedded.ordered import Family, Kind
+from storage.errors import CannotOpen, StoreFailure, WritesRefused
+from storage.rocks.damage import Damage
+from storage.rocks.families import RocksFamily, end_abandoned_scans, integer_property
 from storage.rocks.options import MEGABYTE, RocksSettings
-
-log = logging.getLogger(__name__)
+from storage.rocks.translation import GONE, translated, translation
 
 DEFAULT_FAMILY = "default"
 SPACE_CHECK_SECONDS = RETRY_SECONDS = 0.5
@@ -104,162 +89,6 @@ compacted, and a stall for that would stop the writes to all others too."""
 _PUT, _DELETE = Kind.PUT, Kind.DELETE
 
 
-class _Gone:
-    """Stands where an object of rocksdict was: every use of it is a StoreFailure.
-
-    rocksdict refuses it as a handle, while None would mean the default family.
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        raise StoreFailure("the store is closed")
-
-
-_GONE: Any = _Gone()
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    """Turn rocksdict's plain exceptions into ours; anything else is a defect and goes through."""
-    try:
-        yield
-    except Exception as error:
-        raise _translation(error) from error
-
-
-def _translation(error: Exception) -> Exception:
-    if type(error) is not Exception and not isinstance(error, DbClosedError):
-        return error
-    text = _plain(error)
-    if text.startswith("Result incomplete") and "stall" in text.lower():
-        return StoreStalled(text)
-    if text.startswith("Corruption"):
-        return CorruptData(text)
-    return StoreFailure(text)
-
-
-_FOLDERS = re.compile(r"/[^\n]*?/(?=\d{6,}\.\w)")
-"""What stands before the name of a file of RocksDB: clients are told the file, not where it is."""
-_SUSPICION = re.compile(r"\s*The file [^\n]*MANIFEST-\d+ may be corrupted\.")
-"""What RocksDB adds about the list of files when it is one of the files that is damaged."""
-_TABLE_FILE = re.compile(r"\d{6,}\.sst")
-_DROPPED_LOG = re.compile(r"(\d{6,}\.log): dropping (\d+) bytes; Corruption: (.+)")
-_TORN = "truncated"
-"""How RocksDB begins the reason when a log ends within a record, as after every crash."""
-
-
-def _plain(error: Exception) -> str:
-    """RocksDB's text on one line, without what only misleads those who read it."""
-    return " ".join(_FOLDERS.sub("", _SUSPICION.sub("", str(error))).split())
-
-
-class RocksScan:
-    """One iterator with what it points into. Holds a view of the family until it is dropped."""
-
-    __slots__ = ("_bound", "_iterator", "_options")
-
-    def __init__(self, rdict: Rdict, end: bytes | None) -> None:
-        # The iterator points into the options and they into the bound: all three live together.
-        self._bound = end
-        self._options = ReadOptions()
-        if end is not None:
-            self._options.set_iterate_upper_bound(end)
-        try:
-            self._iterator: RdictIter = rdict.iter(self._options)
-        except Exception as error:
-            raise _translation(error) from error
-
-    def end(self) -> None:
-        """Drop the iterator; the scan is dead."""
-        self._iterator = _GONE
-
-    def walk(self, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        iterator = self._iterator
-        valid, key, value, step = iterator.valid, iterator.key, iterator.value, iterator.next
-        iterator.seek(start)
-        while valid():
-            yield key(), value()
-            step()
-        # An iterator that met a damaged block is merely "not valid"; only status() tells.
-        try:
-            iterator.status()
-        except Exception as error:
-            # A traceback keeps this frame: what it holds would keep the database from closing.
-            del iterator, valid, key, value, step
-            raise _translation(error) from error
-
-
-class RocksFamily:
-    """A column family. It outlives a reopening of the database, which binds it again."""
-
-    __slots__ = ("_database", "_rdict", "handle", "name")
-
-    def __init__(self, database: RocksDatabase, name: str, rdict: Rdict) -> None:
-        self.name = name
-        self._database = database
-        self.bind(rdict)
-
-    def bind(self, rdict: Rdict) -> None:
-        self._rdict = rdict.get_column_family(self.name)
-        self.handle: Any = rdict.get_column_family_handle(self.name)
-
-    def release(self) -> None:
-        """Let go of RocksDB's objects, so that it can close or drop the family."""
-        self._rdict = _GONE
-        self.handle = _GONE
-
-    def get(self, key: bytes) -> bytes | None:
-        try:
-            found: bytes | None = self._rdict.get(key)
-        except Exception as error:
-            raise _translation(error) from error
-        return found
-
-    def scan(self, end: bytes | None) -> RocksScan:
-        return RocksScan(self._rdict, end)
-
-    def statistics(self) -> FamilyStatistics:
-        with _translated():
-            return FamilyStatistics(
-                _property(self._rdict, "rocksdb.estimate-num-keys"),
-                _property(self._rdict, "rocksdb.total-sst-files-size"),
-                _property(self._rdict, "rocksdb.cur-size-all-mem-tables"),
-            )
-
-    def ingest(self, tables: Sequence[Path]) -> None:
-        options = IngestExternalFileOptions()
-        options.set_move_files(True)
-        with _translated():
-            self._rdict.ingest_external_file([str(table) for table in tables], options)
-
-    def property(self, name: str) -> int:
-        return _property(self._rdict, name)
-
-    def wear(self) -> tuple[int, int]:
-        with _translated():
-            text = self._rdict.property_value("rocksdb.aggregated-table-properties") or ""
-        found = dict(re.findall(r"# (entries|deletions|range deletions)=(\d+)", text))
-        deletions = int(found.get("deletions", 0)) + int(found.get("range deletions", 0))
-        return int(found.get("entries", 0)), deletions
-
-    def flush(self) -> None:
-        self._rdict.flush()
-
-    def compact(self) -> None:
-        rdict = self._rdict  # the family may be dropped or bound anew meanwhile
-        options = CompactOptions()
-        # Without this the lowest level is left as it is, and deleted cells go on taking room.
-        options.set_bottommost_level_compaction(BottommostLevelCompaction.force_optimized())
-        with self._database.borrowed(), _translated():
-            errors_before = self._database.background_errors()
-            rdict.compact_range(None, None, options)
-            if self._database.background_errors() > errors_before:
-                raise StoreFailure(f"the compaction of family {self.name} met an error")
-
-
-def _property(rdict: Rdict, name: str) -> int:
-    return rdict.property_int_value(name) or 0
-
-
 class RocksDatabase:
     """One RocksDB database in a directory. One thread writes; sync and compact may use others."""
 
@@ -276,16 +105,10 @@ class RocksDatabase:
         `read_only` never writes to its files, though it adds some to the directory. `on_closed` is
         called once RocksDB has let go of the files for good.
         """
-        self.problems: list[str] = []
-        """What is known to be damaged, a line each, naming the file. It grows as damage is met."""
-        self.degraded = False
-        """Whether it was opened in spite of a damaged table file. Reads that need that file fail;
-        everything else works, except that its family is not compacted."""
+        self._damage = Damage(path, strict=read_only)
         self._path = path
         self._settings = settings
         self._read_only = read_only
-        self._strict = read_only
-        """Whether the opening fails if the log is not whole: then RocksDB writes no LOG to tell."""
         self._on_closed = on_closed
         self._cache = Cache(settings.block_cache_bytes)
         self._quick, self._durable = _write_options(sync=False), _write_options(sync=True)
@@ -315,25 +138,11 @@ class RocksDatabase:
             try:
                 rdict = self._open_as_told(access)
             except Exception as error:
-                if not self._expects_less_after(error):
+                if not self._damage.allows_another_try(error):
                     raise
             else:
-                self._note_lost_log()
+                self._damage.note_lost_log()
                 return rdict
-
-    def _expects_less_after(self, error: Exception) -> bool:
-        """Whether the opening may succeed now that a check is left out, which has told its news."""
-        if not self.degraded and self._note_damage(error):
-            return True
-        text = _plain(error)
-        if not self._strict or not text.startswith("Corruption: "):
-            return False
-        self._strict = False
-        reason = text.removeprefix("Corruption: ")
-        if not reason.startswith(_TORN):
-            logs = [file.name for file in self._path.glob("*.log")]
-            self._note_problem(f"{logs[0] if len(logs) == 1 else 'log'} is damaged: {reason}")
-        return True
 
     def _open_as_told(self, access: AccessType) -> Rdict:
         names = [DEFAULT_FAMILY]
@@ -367,9 +176,9 @@ class RocksDatabase:
         options.set_compression_type(DBCompressionType.lz4())
         options.set_bytes_per_sync(MEGABYTE)
         options.set_keep_log_file_num(4)
-        if self._strict:
+        if self._damage.strict:
             options.set_wal_recovery_mode(DBRecoveryMode.absolute_consistency())
-        if self.degraded:
+        if self._damage.degraded:
             options.set_paranoid_checks(False)
             options.set_level_zero_slowdown_writes_trigger(NEVER)
             options.set_level_zero_stop_writes_trigger(NEVER)
@@ -379,42 +188,21 @@ class RocksDatabase:
 
     # Damage
 
-    def _note_damage(self, error: Exception) -> bool:
-        """Be degraded from the next opening on, if the error is about a table file."""
-        text = _plain(error)
-        file = _TABLE_FILE.search(text)
-        if file is None:
-            return False
-        self.degraded = True
-        self._note_problem(f"{file[0]} is damaged: {text}")
-        return True
+    @property
+    def problems(self) -> list[str]:
+        """What is known to be damaged, a line each, naming the file. It grows as damage is met."""
+        return self._damage.problems
 
-    def _note_lost_log(self) -> None:
-        """RocksDB takes its log up to the first damage, and says no more of it than in its LOG."""
-        try:
-            told = (self._path / "LOG").read_text(errors="replace")
-        except OSError:
-            return
-        for file, dropped, reason in _DROPPED_LOG.findall(told):
-            if reason.startswith(_TORN):
-                log.info("the last %s bytes of %s, a write cut short, were left out", dropped, file)
-                continue
-            self._note_problem(
-                f"{file} is damaged: {reason} in {dropped} bytes of the log; writes that were in"
-                " them, or came after them, are lost"
-            )
-
-    def _note_problem(self, problem: str) -> None:
-        file = problem.partition(" ")[0]
-        if any(known.startswith(f"{file} ") for known in self.problems):
-            return
-        self.problems.append(problem)
-        log.warning("damage in the store: %s", problem)
+    @property
+    def degraded(self) -> bool:
+        """Whether it was opened in spite of a damaged table file. Reads that need that file fail;
+        everything else works, except that its family is not compacted."""
+        return self._damage.degraded
 
     def file_problems(self) -> list[str]:
         """Files of cells that are not there, or not of the size that they had, a line each."""
         problems = []
-        with _translated():
+        with translated():
             files = self._rdict.live_files()
         for file in files:
             name, size = file["name"].lstrip("/"), file["size"]
@@ -429,7 +217,7 @@ class RocksDatabase:
 
     def boundaries(self) -> list[bytes]:
         """Keys at which files of cells begin, or have just ended, in order; of all families."""
-        with _translated():
+        with translated():
             files = self._rdict.live_files()
         return sorted(
             {key for file in files for key in (file["start_key"], file["end_key"] + b"\0")}
@@ -461,19 +249,19 @@ class RocksDatabase:
             self._rdict = self._open(AccessType.read_write())
             self._writable = True
         except Exception:
-            with _translated():
+            with translated():
                 self._rdict = self._open(AccessType.read_only(False))
         self._bind()
 
     def flush(self) -> None:
         """Bring to files what is in memory. RocksDB frees the interpreter while it does."""
-        with self.borrowed(), _translated():
+        with self.borrowed(), translated():
             for family in list(self._families.values()):
                 family.flush()
 
     def checkpoint(self, path: Path) -> None:
         """A copy of all that is written, as hard links where that is possible. `path` is free."""
-        with _translated():
+        with translated():
             Checkpoint(self._rdict).create_checkpoint(str(path))
 
     def close(self) -> None:
@@ -485,12 +273,12 @@ class RocksDatabase:
     def _release(self) -> None:
         """Drop every object of rocksdict: while one lives, RocksDB keeps its lock on the files."""
         self._writable = False
-        if self._rdict is _GONE:
+        if self._rdict is GONE:
             return
         try:
             self._rdict.cancel_all_background(True)
         except Exception as error:  # a failed database may refuse; it is being closed anyway
-            if not isinstance(_translation(error), StoreFailure):
+            if not isinstance(translation(error), StoreFailure):
                 raise
         with self._idle:
             self._idle.wait_for(lambda: self._borrowers == 0)
@@ -499,10 +287,10 @@ class RocksDatabase:
         try:
             self._rdict.close()
         except Exception as error:  # after a failed write close() reports that failure again
-            if not isinstance(_translation(error), StoreFailure):
+            if not isinstance(translation(error), StoreFailure):
                 raise
-        self._rdict = _GONE
-        _end_abandoned_scans()
+        self._rdict = GONE
+        end_abandoned_scans()
 
     @contextmanager
     def borrowed(self) -> Iterator[None]:
@@ -518,17 +306,17 @@ class RocksDatabase:
 
     def background_errors(self) -> int:
         """Errors RocksDB met on its own threads; it counts them on the default family alone."""
-        return _property(self._rdict, "rocksdb.background-errors")
+        return integer_property(self._rdict, "rocksdb.background-errors")
 
     def cache_bytes(self) -> int:
-        with _translated():
-            return _property(self._rdict, "rocksdb.block-cache-usage")
+        with translated():
+            return integer_property(self._rdict, "rocksdb.block-cache-usage")
 
     def figures(self) -> dict[str, int]:
         """RocksDB's properties: some three microseconds a family."""
-        with _translated():
+        with translated():
             figures = {
-                name: _property(self._rdict, f"rocksdb.{key}")
+                name: integer_property(self._rdict, f"rocksdb.{key}")
                 for name, key in _OF_THE_DATABASE.items()
             }
             for name, key in _OF_EACH_FAMILY.items():
@@ -551,7 +339,7 @@ class RocksDatabase:
         except Exception as error:
             # It may have been created all the same, and only a new opening knows.
             self.reopen()
-            raise _translation(error) from error
+            raise translation(error) from error
         family = self._families[name] = RocksFamily(self, name, self._rdict)
         return family
 
@@ -561,7 +349,7 @@ class RocksDatabase:
         self._families.pop(family.name).release()
         if self._read_only:
             return  # to whom only reads it is gone
-        with _translated():
+        with translated():
             self._rdict.drop_column_family(family.name)
 
     # Writing
@@ -593,11 +381,11 @@ class RocksDatabase:
         except Exception as error:
             # Damage that a compaction met stops all writes, and would again after a reopening.
             if str(error).startswith("Corruption"):
-                self._note_damage(error)
-            raise _translation(error) from error
+                self._damage.met(error)
+            raise translation(error) from error
 
     def sync(self) -> None:
-        with self.borrowed(), _translated():
+        with self.borrowed(), translated():
             self._rdict.flush_wal(True)
 
     def _try_to_write_again(self) -> None:
@@ -621,20 +409,6 @@ class RocksDatabase:
                 f"no space left: {free // MEGABYTE} MB free, writes need {margin // MEGABYTE} MB"
             )
         self._space_checked = now
-
-
-def _end_abandoned_scans() -> None:
-    """Let go of iterators that somebody's traceback or half-run walk still holds.
-
-    Only here, where a database closes: keeping a list of all scans would cost every read. It ends
-    the scans of all databases of the process, none of which is in use while this one closes.
-    """
-    gc.collect()
-    for found in gc.get_objects():
-        if isinstance(found, GeneratorType) and found.gi_code is RocksScan.walk.__code__:
-            found.close()
-        elif type(found) is RocksScan:
-            found.end()
 
 
 def _write_options(*, sync: bool) -> WriteOptions:

@@ -2,7 +2,6 @@
 
 Written by processes of their own, beside the server. Keys come in strictly ascending order, and
 both are bytes in raw mode: rocksdict's traps 10 and 11 (tests/storage/test_rocksdict_traps.py).
-With storage/rocks/database.py the only importer of rocksdict.
 """
 
 from __future__ import annotations
