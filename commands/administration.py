@@ -1,4 +1,4 @@
-"""WCADMIN: what `colonnade export` and `colonnade import` ask of the server on their machine.
+"""WCADMIN: what `colonnade export`, `import` and `restore` ask of the server on their machine.
 
 Paths go out of the server, never in: folders have names that it made up itself, in its own
 directory, and what a crash leaves there is removed at the next start.
@@ -13,10 +13,16 @@ from commands.context import Context
 from commands.help import help_lines
 from commands.replies import OK, Reply
 from commands.table import DATASET_OF_SUBCOMMAND, command, container
+from storage.model import MAX_TTL_SECONDS, MAX_VERSIONS_LIMIT, DatasetSettings
 
-container("WCADMIN", group="server", since="0.1.0", summary="A container for exports and imports.")
+container(
+    "WCADMIN",
+    group="server",
+    since="0.1.0",
+    summary="A container for exports, imports and restores.",
+)
 
-_FLAGS = "admin noscript no_async_loading no_multi"
+_FLAGS = "admin noscript no_async_loading no_multi files"
 
 
 @command(
@@ -68,6 +74,29 @@ async def ingest(context: Context, words: list[bytes]) -> Reply:
     return await context.store.ingest(
         words[2], words[3], context.settings.create_with, expiring=bool(seen)
     )
+
+
+@command(
+    "WCADMIN|CREATE",
+    arity=6,
+    flags=f"write {_FLAGS}",
+    keys=DATASET_OF_SUBCOMMAND,
+    group="server",
+    since="0.1.0",
+    complexity="O(N) for N tables, some milliseconds",
+    syntax="dataset folder maxversions ttl",
+)
+async def create(context: Context, words: list[bytes]) -> Reply:
+    """Creates a dataset of all cells of a folder of WCADMIN STAGE, at once or not at all.
+
+    The folder is its last part of the path. The tables are trusted. Not even a crash leaves a
+    dataset that holds a part of them. The settings are those of WCDATASET CREATE.
+    """
+    arguments = Arguments(words, 4)
+    settings = DatasetSettings(
+        arguments.take_integer(0, MAX_VERSIONS_LIMIT), arguments.take_integer(0, MAX_TTL_SECONDS)
+    )
+    return await context.store.ingest_new(words[2], words[3], settings)
 
 
 @command(

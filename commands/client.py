@@ -24,6 +24,8 @@ class Condition:
     """It speaks RESP2 and listens to channels."""
     QUIET: Final = 16
     """Replies to it are dropped."""
+    READER: Final = 32
+    """Its server only reads."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +43,8 @@ class Client:
     authenticated: bool
     """Whether it logged in, or need not."""
     by_socket_file: bool = False
+    only_reads: bool = False
+    """Whether its server refuses whatever writes."""
     descriptor: int = -1
     protocol: int = 2
     database: int = 0
@@ -84,6 +88,7 @@ class Client:
             | (0 if self.transaction is None else Condition.TRANSACTION)
             | (Condition.SUBSCRIBED if listens else 0)
             | (Condition.QUIET if quiet else 0)
+            | (Condition.READER if self.only_reads else 0)
         )
 
     @property

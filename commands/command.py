@@ -20,11 +20,12 @@ AnyHandler = Callable[..., Coroutine[Any, Any, Reply]]
 FLAGS = {
     "write", "readonly", "denyoom", "admin", "pubsub", "noscript", "loading", "stale", "fast",
     "no_auth", "no_multi", "no_async_loading", "allow_busy", "blocking", "skip_monitor",
-    "skip_slowlog", "commits",
+    "skip_slowlog", "commits", "files",
 }  # fmt: skip
-HIDDEN_FLAGS = frozenset(("commits",))
+HIDDEN_FLAGS = frozenset(("commits", "files"))
 """Ours alone, which COMMAND does not show. "commits": no write itself, but its reply waits for the
-log as a write's does, because it may run writes."""
+log as a write's does, because it may run writes. "files": it changes no data, but makes, rewrites
+or removes files of the data directory."""
 GROUPS = {
     "widecolumn", "connection", "server", "generic", "transactions", "pubsub", "scripting",
     "cluster",
@@ -123,6 +124,8 @@ class Command:
     categories: frozenset[str] = field(init=False)
     is_write: bool = field(init=False)
     """Whether its reply must wait for the log."""
+    only_reads: bool = field(init=False)
+    """Whether it leaves the data directory as it is."""
     key_access: int = field(init=False)
     """What it does to its keys: bits of Access."""
     before_login: bool = field(init=False)
@@ -133,6 +136,7 @@ class Command:
         self.least_words = abs(self.arity)
         self.most_words = self.arity if self.arity >= 0 else sys.maxsize
         self.is_write = not self.flags.isdisjoint(("write", "commits"))
+        self.only_reads = self.flags.isdisjoint(("write", "files"))
         self.before_login = "no_auth" in self.flags
         self.categories = self._categories()
         self.key_access = self._key_access()

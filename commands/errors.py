@@ -624,6 +624,13 @@ class BadFunctionFlush(CommandError):
 # Saving
 
 
+class ReadOnlyServer(CommandError):
+    code = "READONLY"
+
+    def __init__(self) -> None:
+        super().__init__("You can't write against a read only replica.")
+
+
 class SaveInProgress(CommandError):
     def __init__(self) -> None:
         super().__init__("Background save already in progress")

@@ -6,6 +6,7 @@ of these. resp_server.reply writes them; nothing here knows how.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -48,6 +49,28 @@ class Failure:
     def __init__(self, code: str, text: str) -> None:
         self.code = code
         self.text = text
+
+
+class Written:
+    """A reply as it is sent, written before."""
+
+    __slots__ = ("encoded",)
+
+    def __init__(self, encoded: bytes) -> None:
+        self.encoded = encoded
+
+
+class Kept:
+    """A reply that may be given again: `keep` is told how it was written.
+
+    It holds integers, strings and arrays, which both versions of the protocol write alike.
+    """
+
+    __slots__ = ("keep", "value")
+
+    def __init__(self, value: Reply, keep: Callable[[bytes], None]) -> None:
+        self.value = value
+        self.keep = keep
 
 
 class NullArray:

@@ -8,15 +8,18 @@ words into the store's Selection, PageRequest and Deletion; looks at no data.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import count
 
 from commands.arguments import Arguments, Option, take_options, time_range, timestamp
 from commands.errors import SyntaxProblem
+from storage.cursors import FINISHED
 from storage.model import (
     ALL_TIME,
     Deletion,
     NameRange,
     PageLimits,
     PageRequest,
+    Query,
     Selection,
     TimeRange,
 )
@@ -123,6 +126,30 @@ def row_options(arguments: Arguments, *more: bytes) -> Options:
     if b"COLUMNS" in seen and not seen.isdisjoint(NAMES):
         raise SyntaxProblem
     return options
+
+
+_KNOWN_QUERIES: dict[tuple[bytes, ...], Query] = {}
+"""What the options of WCGET were read as before, by their words: callers repeat themselves."""
+_query_numbers = count(1)
+_MOST_KNOWN_QUERIES = 512
+_MOST_QUERY_BYTES = 1024
+
+
+def row_query(words: list[bytes], limits: PageLimits) -> Query:
+    """What WCGET's options ask for; they begin at the fourth word."""
+    tail = tuple(words[3:])
+    known = _KNOWN_QUERIES.get(tail)
+    if known is not None and known.request.limits is limits:
+        return known
+    options = row_options(Arguments(words, 3), b"CURSOR")
+    selection, request = options.selection(options.names), options.request(limits)
+    # A cursor is used once, and a long list of columns would be kept for little.
+    if options.cursor != FINISHED or sum(map(len, tail)) > _MOST_QUERY_BYTES:
+        return Query(selection, request)
+    if len(_KNOWN_QUERIES) >= _MOST_KNOWN_QUERIES:
+        _KNOWN_QUERIES.clear()
+    query = _KNOWN_QUERIES[tail] = Query(selection, request, next(_query_numbers))
+    return query
 
 
 def scan_options(arguments: Arguments) -> Options:

@@ -63,7 +63,7 @@ async def role(_context: Context, _words: list[bytes]) -> Reply:
 @command(
     "SAVE",
     arity=1,
-    flags="admin noscript no_async_loading no_multi",
+    flags="admin noscript no_async_loading no_multi files",
     group="server",
     since="1.0.0",
     complexity="O(N) for N bytes written since the last backup",
@@ -81,7 +81,7 @@ async def save(context: Context, _words: list[bytes]) -> Reply:
 @command(
     "BGSAVE",
     arity=-1,
-    flags="admin noscript no_async_loading",
+    flags="admin noscript no_async_loading files",
     group="server",
     since="1.0.0",
     complexity="O(1); the work itself as SAVE",
@@ -113,7 +113,7 @@ async def lastsave(context: Context, _words: list[bytes]) -> Reply:
 @command(
     "BGREWRITEAOF",
     arity=1,
-    flags="admin noscript no_async_loading",
+    flags="admin noscript no_async_loading files",
     group="server",
     since="1.0.0",
     complexity="O(N) for N cells, in the background",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
 from commands.arguments import (
     EXPIRY_KEYWORDS,
@@ -19,8 +20,8 @@ from commands.command import Access
 from commands.context import Context
 from commands.errors import SyntaxProblem, WrongArity
 from commands.publishing.notifications import notify
-from commands.replies import Reply
-from commands.selection import column_options, deletion, row_options, scan_options
+from commands.replies import Kept, Reply, Written
+from commands.selection import column_options, deletion, row_options, row_query, scan_options
 from commands.table import DATASET, command
 from storage.integers import MIN_INTEGER
 from storage.model import Deletion, NewCell
@@ -134,14 +135,17 @@ async def wcget(context: Context, words: list[bytes]) -> Reply:
     The cursor is 0 when nothing is left; otherwise the same call with it gives the next page. A
     column that a page cuts comes again, first, on the next one with its remaining cells.
     """
-    options = row_options(Arguments(words, 3), b"CURSOR")
-    page = await context.store.read_row(
-        words[1],
-        words[2],
-        options.selection(options.names),
-        options.request(context.settings.limits),
-    )
-    return (page.cursor, page.columns)
+    store, dataset, row = context.store, words[1], words[2]
+    query = row_query(words, context.settings.limits)
+    if query.number:
+        known = store.remembered(dataset, row, query)
+        if known is not None:
+            return Written(known)
+    page = await store.read_row(dataset, row, query.selection, query.request)
+    reply = (page.cursor, page.columns)
+    if query.number:
+        return Kept(reply, partial(store.remember, dataset, row, query, page))
+    return reply
 
 
 @command(

@@ -133,6 +133,7 @@ class Connection(asyncio.Protocol):
             user,
             authenticated=user.open_to_all,
             by_socket_file=by_socket_file,
+            only_reads=host.engine.read_only,
             descriptor=_descriptor(transport),
         )
         connected = transport.get_extra_info("socket")

@@ -24,6 +24,7 @@ from commands.errors import (
     NoPermissionAnyMore,
     NotInTransaction,
     OnlySubscribing,
+    ReadOnlyServer,
     WrongArity,
 )
 from commands.observing.calls import CallStatistics
@@ -87,6 +88,8 @@ class Execution:
             raise NotInTransaction
         if conditions & Condition.LIMITED:
             self._check_permission(context, command, words)
+        if conditions & Condition.READER and not command.only_reads:
+            raise ReadOnlyServer
         if conditions & Condition.SUBSCRIBED and command.name not in _WHILE_SUBSCRIBED:
             raise OnlySubscribing(command.name)
         if self._clients.holds_back(context, command):

@@ -31,6 +31,7 @@ from resp_server.settings import Settings
 from resp_server.settings.kinds import shown_number
 from resp_server.syncing import Syncing
 from resp_server.version import REDIS_VERSION, VERSION
+from storage import compiled
 from storage.engine import Engine
 from storage.errors import StorageError
 from storage.model import DatasetInfo
@@ -78,6 +79,8 @@ class Sources:
     run_id: str
     config_file: str = ""
     """The path of the configuration file, if there is one."""
+    looks_into: str = ""
+    """What a server shows that only reads."""
 
 
 class _Inquiry:
@@ -181,6 +184,7 @@ class Information:
             "executable": Path(sys.argv[0]).absolute(),
             "config_file": sources.config_file,
             "io_threads_active": 0,
+            "wc_compiled": ",".join(sorted(compiled.IN_USE)),
         }
 
     async def _clients(self, inquiry: _Inquiry) -> Fields:
@@ -277,8 +281,15 @@ class Information:
             "module_fork_last_cow_size": 0,
             **(self._log() if on_disk else {}),
             **(self._backups() if on_disk else {}),
+            **self._reader(),
             **self._damage(),
         }
+
+    def _reader(self) -> Fields:
+        """Whether it only reads, and then what."""
+        sources = self._sources
+        shown = {"wc_looks_into": sources.looks_into} if sources.engine.read_only else {}
+        return {"wc_read_only": int(sources.engine.read_only), **shown}
 
     def _damage(self) -> Fields:
         """What is wrong with the files, if anything is."""
@@ -326,6 +337,7 @@ class Information:
         }
 
     async def _stats(self, _inquiry: _Inquiry) -> Fields:
+        rows = self._sources.engine.rows
         counters, sampler, broker = (
             self._sources.counters,
             self._sources.sampler,
@@ -350,6 +362,10 @@ class Information:
             **_no_eviction(),
             "keyspace_hits": 0,
             "keyspace_misses": 0,
+            "wc_row_cache_hits": rows.hits,
+            "wc_row_cache_misses": rows.misses,
+            "wc_row_cache_rows": len(rows),
+            "wc_row_cache_bytes": rows.bytes,
             "pubsub_channels": len(broker.channels),
             "pubsub_patterns": len(broker.patterns),
             "pubsubshard_channels": len(broker.shard_channels),

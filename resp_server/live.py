@@ -62,6 +62,7 @@ class Live:
         services.saving.schedule.changed()
         services.compactions.changed()
         self._engine.most_waiting_bytes = settings.wc_write_queue_limit
+        self._engine.rows.limit_bytes = settings.wc_row_cache_bytes
         logging.getLogger().setLevel(LOG_LEVELS[settings.loglevel])
         self._apply_to_commands()
 

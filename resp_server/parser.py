@@ -24,19 +24,10 @@ from collections import deque
 import hiredis
 
 from resp_server.careful import MAX_MULTIBULK, CarefulParser, ProtocolError
+from resp_server.scanning import find_suspicious, holds_huge_collection
 
 _COMMAND_START = re.compile(rb"\*([0-9]{1,7})\r\n")
 _HEADER = re.compile(rb"([*$])([0-9]{1,19})\r\n")
-_SUSPICIOUS = re.compile(
-    rb"(?:\A|(?<=\n))(?:"
-    rb"[*$](?:[0-9]{7}|[^0-9]|[0-9]{1,6}(?:[^0-9\r]|\r[^\n]))"
-    rb"|\*[0-9]{1,6}\r\n[^$]"
-    rb"|[-+:_,#!=(%~>|]"
-    rb")|[*$%~>|][0-9]{7}"
-)
-_HUGE_COLLECTION = re.compile(rb"[*%~>|][0-9]{7}|\n[|~_]")
-"""hiredis makes room for what such a header announces; giving that up again takes seconds. It may
-stand behind any byte: hiredis passes over the two after a word without looking at them."""
 MAX_HISTORY_BYTES = 1024 * 1024
 """How much is kept for reading it again. Beyond it, what hiredis cannot read is a final error."""
 _CUT_HEADER = re.compile(rb"([*$%~>|][0-9]{0,32}\r?)\Z")
@@ -203,7 +194,7 @@ class CommandParser:
         if chunk is None:
             return
         # An empty array is no command's beginning, so what follows it begins anew.
-        if chunk.startswith(b"*0\r\n") or _SUSPICIOUS.search(chunk, 1):
+        if chunk.startswith(b"*0\r\n") or find_suspicious(chunk, 1) >= 0:
             probe = CarefulParser(self._max_bulk)
             probe.feed(chunk)
             while probe.next() is not None:
@@ -221,17 +212,18 @@ class CommandParser:
             self._history = []
             self._history_bytes = self._taken = 0
             self._last = []
-            if _HUGE_COLLECTION.search(chunk) or len(chunk) > self._max_bulk:
-                chunk = self._before_suspicious(chunk)
+            if holds_huge_collection(chunk) or len(chunk) > self._max_bulk:
+                chunk = self._before_suspicious(chunk, find_suspicious(chunk))
             self._remember(chunk)
             start = _COMMAND_START.match(chunk)
             if start is None or int(start.group(1)) > MAX_MULTIBULK:
                 self._turn_careful(None)
                 return
         else:
-            if _SUSPICIOUS.match(chunk) and not self._reader.has_data():
+            place = find_suspicious(chunk)
+            if place == 0 and not self._reader.has_data():
                 self._check_header(chunk)
-            chunk = self._before_suspicious(chunk)
+            chunk = self._before_suspicious(chunk, place)
             self._remember(chunk)
         self._buffered += len(chunk)
         if self._buffered > self._max_buffer:
@@ -246,15 +238,15 @@ class CommandParser:
                 self._history = None
                 self._last = []
 
-    def _before_suspicious(self, chunk: bytes) -> bytes:
-        """The part that can be given at once; the rest waits, to be looked at then."""
-        found = _SUSPICIOUS.search(chunk)
-        if found is not None and found.start() == 0:
-            found = _SUSPICIOUS.search(chunk, 1)
-        if found is None:
+    def _before_suspicious(self, chunk: bytes, place: int) -> bytes:
+        """The part that can be given at once; the rest, from the first suspicious `place` behind
+        the beginning on, waits to be looked at then."""
+        if place == 0:
+            place = find_suspicious(chunk, 1)
+        if place < 0:
             return chunk
-        self._waiting.appendleft(chunk[found.start() :])
-        return chunk[: found.start()]
+        self._waiting.appendleft(chunk[place:])
+        return chunk[:place]
 
     def _check_header(self, chunk: bytes) -> None:
         """Raise unless the chunk begins with an argument's header."""

@@ -1,4 +1,4 @@
-"""Values -> RESP bytes: the one module that writes the protocol.
+"""Values -> RESP bytes: with its twin _reply.pyx the one module that writes the protocol.
 
 A table of exact types for RESP2 and one for RESP3; a type that is in neither is a defect. See
 commands.replies for what handlers return. Knows nothing of commands or sockets.
@@ -7,12 +7,24 @@ commands.replies for what handlers return. Knows nothing of commands or sockets.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
-from commands.replies import Failure, Flags, Messages, NullArray, Push, Status, Verbatim
+from commands.replies import (
+    Failure,
+    Flags,
+    Kept,
+    Messages,
+    NullArray,
+    Push,
+    Status,
+    Verbatim,
+    Written,
+)
+from storage.compiled import twin
 
 Parts = list[bytes]
 Writer = Callable[[Any, Parts], None]
+Encode = Callable[[Any], bytes]
 
 _SMALL_INTEGERS = tuple(b":%d\r\n" % number for number in range(1024))
 
@@ -38,6 +50,8 @@ class Encoder:
             float: _write_double if protocol == 3 else _write_double_as_bulk,
             Messages: self._write_messages,
             Failure: _write_failure,
+            Kept: self._write_kept,
+            Written: _write_written,
         }
         if protocol == 2:
             self._writers |= {
@@ -85,6 +99,11 @@ class Encoder:
     def _write_messages(self, messages: Any, parts: Parts) -> None:
         self._write_all(messages, parts)
 
+    def _write_kept(self, reply: Kept, parts: Parts) -> None:
+        encoded = self.encode(reply.value)
+        reply.keep(encoded)
+        parts.append(encoded)
+
     def _write_map(self, values: Any, parts: Parts) -> None:
         parts.append(b"%%%d\r\n" % len(values))
         for pair in values.items():
@@ -128,6 +147,10 @@ def _written_double(value: float) -> bytes:
     return (repr(int(value)) if value.is_integer() else f"{value:.17g}").encode()
 
 
+def _write_written(value: Written, parts: Parts) -> None:
+    parts.append(value.encoded)
+
+
 def _write_null(_value: None, parts: Parts) -> None:
     parts.append(b"_\r\n")
 
@@ -140,4 +163,19 @@ def _write_null_bulk(_value: None, parts: Parts) -> None:
     parts.append(b"$-1\r\n")
 
 
-ENCODERS = {2: Encoder(2), 3: Encoder(3)}
+class Encodes(Protocol):
+    """An encoder, in Python or compiled."""
+
+    def encode(self, value: Any) -> bytes: ...
+
+
+_compiled: Callable[[int, Encode], Encodes] | None = twin("resp_server._reply", "Encoder", None)
+
+
+def _encoder(protocol: int) -> Encodes:
+    # The compiled one knows what is frequent, and asks the one in Python for all else.
+    python = Encoder(protocol)
+    return python if _compiled is None else _compiled(protocol, python.encode)
+
+
+ENCODERS = {2: _encoder(2), 3: _encoder(3)}

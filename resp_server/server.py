@@ -34,6 +34,7 @@ from resp_server.services import Services
 from resp_server.settings import BadSetting, Settings
 from resp_server.supervision import announced
 from resp_server.tick import Tick
+from storage.backup.looking import Look
 from storage.embedded.engine import EmbeddedEngine
 from storage.opening import open_engine, open_memory_engine
 from storage.rocks.options import RocksSettings
@@ -48,10 +49,14 @@ STOP_PATIENCE_SECONDS = 10.0
 class Server:
     """One server. Answers resp_server.connection.Host."""
 
-    def __init__(self, settings: Settings, file: Path | None = None) -> None:
-        """`file` is the configuration file it was started with, which CONFIG REWRITE writes."""
+    def __init__(
+        self, settings: Settings, file: Path | None = None, look: Look | None = None
+    ) -> None:
+        """`file` is the configuration file it was started with, which CONFIG REWRITE writes. With
+        `look` it shows that, and changes nothing on the disk."""
         self._settings = settings
         self._file = file
+        self._look = look
         self._counters = Counters()
         self._stop = asyncio.Event()
         self._background: list[asyncio.Task[None]] = []
@@ -82,10 +87,11 @@ class Server:
         """CannotOpen, CannotListen or BadSetting when it cannot begin; nothing is left open."""
         allow_clients(self._settings.maxclients)
         users = _users(self._settings)
-        self.engine = _open_engine(self._settings)
+        self.engine = _open_engine(self._settings) if self._look is None else self._look.engine
         try:
             self._put_together(users)
-            self.server.saving.clean()
+            if not self.engine.read_only:
+                self.server.saving.clean()
             self._monitoring = await open_monitoring(self.server.sources, self._stop.is_set)
             await self.listeners.open()
         except BaseException:
@@ -100,13 +106,22 @@ class Server:
         log.info("ready to accept connections")
 
     def _schedules(self) -> list[Schedule]:
+        if self.engine.read_only:
+            return []
         return [self.server.saving.schedule, *self.server.compactions.schedules]
 
     def _put_together(self, users: Users) -> None:
         """Everything that lives as long as the engine."""
         settings = self._settings
         self.server = Services(
-            settings, self.engine, self.loop, self.stop, users, self._counters, self._file
+            settings,
+            self.engine,
+            self.loop,
+            self.stop,
+            users,
+            self._counters,
+            self._file,
+            "" if self._look is None else self._look.source,
         )
         note = partial(self.server.note_latency, COMMIT)
         self.tick = Tick(self.loop, self.engine, self.server.syncing, note)
@@ -244,5 +259,8 @@ def _encoded(text: str) -> bytes:
 def _open_engine(settings: Settings) -> EmbeddedEngine:
     if settings.wc_engine == "memory":
         return open_memory_engine()
-    sizes = RocksSettings(settings.rocksdb_block_cache_size, settings.rocksdb_write_buffer_size)
-    return open_engine(Path(settings.dir), sizes)
+    return open_engine(Path(settings.dir), rocks_settings(settings))
+
+
+def rocks_settings(settings: Settings) -> RocksSettings:
+    return RocksSettings(settings.rocksdb_block_cache_size, settings.rocksdb_write_buffer_size)

@@ -50,7 +50,9 @@ class Services:
         users: Users,
         counters: Counters,
         file: Path | None = None,
+        looks_into: str = "",
     ) -> None:
+        """`looks_into` is what a server shows that only reads, for people."""
         self._settings = settings
         self._engine = engine
         self._loop = loop
@@ -89,6 +91,7 @@ class Services:
             syncing=self.syncing,
             run_id=self._run_id,
             config_file="" if file is None else str(file.absolute()),
+            looks_into=looks_into,
         )
         self.facts = Information(self.sources)
         self._stop = stop
@@ -116,6 +119,7 @@ class Services:
     def reset_statistics(self) -> None:
         self.calls.reset()
         self._counters.reset()
+        self._engine.rows.hits = self._engine.rows.misses = 0
         self.sampler.reset()
 
     async def wait(self, client: Client, seconds: float | None) -> None:

@@ -183,6 +183,6 @@ def _lock(directory: Path, descriptor: int, kind: int) -> None:
         number = os.pread(descriptor, 20, 0).strip()
         if number.isdigit():
             who = f"another running server, process {int(number)}"
-        else:  # a check writes nothing, and a server that has just begun has yet to
-            who = "another process: a check, or a server that is about to begin or to end"
+        else:  # who reads writes nothing, and a server that has just begun has yet to
+            who = "another process: a check, or a server that only reads, begins or ends"
         raise CannotOpen(f"{directory} is in use by {who}") from None

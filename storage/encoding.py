@@ -15,6 +15,9 @@ to data already written: do not change.
 from __future__ import annotations
 
 import struct
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
 
 from storage.errors import ColumnNameTooLong, CorruptData, RowKeyTooLong
 from storage.model import MAX_NAME_BYTES, MAX_TIMESTAMP, NameRange
@@ -26,6 +29,7 @@ TOP_TIMESTAMP = 2**64 - 1
 TOP_SEQUENCE = 65_535
 SUFFIX_BYTES = 10
 """Length of ~timestamp and ~sequence together."""
+TERMINATOR_BYTES = 2
 
 PLAIN = b"\x00"
 EXPIRING = b"\x01"
@@ -36,6 +40,7 @@ AFTER_ALL_KEYS = b"\xff" * (MAX_NAME_BYTES + 1)
 
 _SUFFIX = struct.Struct(">QH")
 _MILLISECONDS = struct.Struct(">Q")
+_INVERTED = bytes(range(255, -1, -1))
 
 
 def escape(name: bytes) -> bytes:
@@ -135,6 +140,74 @@ def split_value(stored: bytes) -> tuple[int | None, bytes]:
     if flags == EXPIRING and len(stored) >= EXPIRING_HEADER_BYTES:
         return int.from_bytes(stored[1:9], "big"), stored[9:]
     raise CorruptData(f"a value with unknown flags: {stored[:16].hex()}")
+
+
+# Many cells at once, side by side: the same as one by one, for those who have millions.
+
+
+def cell_keys(
+    rows: Sequence[bytes],
+    columns: Sequence[bytes],
+    timestamps: Iterable[int],
+    sequences: Iterable[int],
+) -> list[bytes]:
+    """cell_key() of each."""
+    if max(map(len, rows), default=0) > MAX_NAME_BYTES:
+        raise RowKeyTooLong
+    if max(map(len, columns), default=0) > MAX_NAME_BYTES:
+        raise ColumnNameTooLong
+    pack = _SUFFIX.pack
+    suffixes = [
+        pack(TOP_TIMESTAMP - timestamp, TOP_SEQUENCE - sequence)
+        for timestamp, sequence in zip(timestamps, sequences, strict=True)
+    ]
+    names = zip(_escaped(rows), _escaped(columns), suffixes, strict=True)
+    return list(map(b"\x00\x00".join, names))
+
+
+def _escaped(names: Sequence[bytes]) -> Sequence[bytes]:
+    return list(map(escape, names)) if b"\x00" in b"".join(names) else names
+
+
+def split_names(keys: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
+    """The rows and the columns that split_key() finds."""
+    ends = [key.find(b"\x00\x00") for key in keys]
+    rows = [key[:end] for key, end in zip(keys, ends, strict=True)]
+    columns = [key[end + 2 : -2 - SUFFIX_BYTES] for key, end in zip(keys, ends, strict=True)]
+    if (
+        all([len(key) - end >= 4 + SUFFIX_BYTES for key, end in zip(keys, ends, strict=True)])
+        and {key[-2 - SUFFIX_BYTES : -SUFFIX_BYTES] for key in keys} <= {b"\x00\x00"}
+        and b"\x00" not in b"".join(rows)
+        and b"\x00" not in b"".join(columns)
+    ):
+        return rows, columns
+    # There are names with escaped bytes, or something is wrong with a key.
+    split = [split_key(key) for key in keys]
+    return [row for row, *_ in split], [column for _, column, *_ in split]
+
+
+def stamps_of(keys: Sequence[bytes]) -> tuple[Sequence[int], Sequence[int]]:
+    """The timestamps and the sequences; CorruptData for a timestamp that no key can have."""
+    times = _inverted("q", b"".join([key[-SUFFIX_BYTES:-2] for key in keys]))
+    if min(times, default=0) < 0:
+        raise CorruptData("a key with an impossible timestamp")
+    return times, _inverted("H", b"".join([key[-2:] for key in keys]))
+
+
+def _inverted(code: str, data: bytes) -> Sequence[int]:
+    """Numbers whose every bit is the other way round, big-endian."""
+    found = array(code, data.translate(_INVERTED))
+    if sys.byteorder == "little":
+        found.byteswap()
+    return found
+
+
+def stored_values(payloads: Iterable[bytes], expiries: Sequence[int | None]) -> list[bytes]:
+    """The header and the payload of each."""
+    if expiries.count(None) == len(expiries):
+        return list(map(PLAIN.__add__, payloads))
+    pairs = zip(payloads, expiries, strict=True)
+    return [value_header(expires_at) + payload for payload, expires_at in pairs]
 
 
 def prefix_end(prefix: bytes) -> bytes | None:

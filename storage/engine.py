@@ -36,11 +36,26 @@ from storage.model import (
     NewCell,
     Page,
     PageRequest,
+    Query,
     RowsPage,
     Selection,
 )
 
 Settled = Callable[[StoreFailure | None], None]
+
+
+class RememberedRows(Protocol):
+    """What an engine remembers, in figures, and how much it may."""
+
+    hits: int
+    misses: int
+    bytes: int
+    limit_bytes: int
+    """0: it remembers nothing."""
+
+    def __len__(self) -> int:
+        """Of how many rows it remembers something."""
+        ...
 
 
 class Engine(Protocol):
@@ -51,6 +66,12 @@ class Engine(Protocol):
     """What became of the groups of writes so far."""
     unsynced: bool
     """Whether something was committed since the last sync()."""
+
+    @property
+    def rows(self) -> RememberedRows: ...
+
+    read_only: bool
+    """Whether nothing can be written at all: no call that does may be made."""
 
     def now(self) -> int:
         """The clock that stamps cells and decides expiry: Unix milliseconds, never going back."""
@@ -183,7 +204,23 @@ class Engine(Protocol):
         """
         ...
 
+    async def ingest_new(self, dataset: bytes, folder: bytes, settings: DatasetSettings) -> int:
+        """Create a dataset with all cells of a folder's tables: even a crash leaves all or nothing.
+
+        How many tables there were; the folder is gone then. DatasetExists; CannotIngest within a
+        transaction.
+        """
+        ...
+
     # Reading. InvalidCursor for a cursor of something else.
+
+    def remembered(self, dataset: bytes, row: bytes, query: Query) -> bytes | None:
+        """What was remembered for a query of a row, by its number, if it still is the answer."""
+        ...
+
+    def remember(self, dataset: bytes, row: bytes, query: Query, page: Page, answer: bytes) -> None:
+        """Keep what was made of a page that read_row has given, unless that has changed since."""
+        ...
 
     async def read_row(
         self, dataset: bytes, row: bytes, selection: Selection, request: PageRequest

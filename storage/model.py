@@ -125,11 +125,27 @@ class PageRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """What a call wants of a row. Answers may be remembered by `number`, which no other query has;
+    0 for one that is not expected again."""
+
+    selection: Selection
+    request: PageRequest
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
-    """A part of one row; `cursor` is b"0" when nothing is left."""
+    """A part of one row; `cursor` is b"0" when nothing is left.
+
+    It stays as it is while the dataset has the same `version`, and until `first_expiry` has passed:
+    the ms at which the first of its cells expires.
+    """
 
     cursor: bytes
     columns: list[ColumnCells]
+    version: int = 0
+    first_expiry: int = 0
 
 
 @dataclass(frozen=True, slots=True)

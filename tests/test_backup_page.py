@@ -6,11 +6,10 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from resp_server.settings import Settings, apply_text
-from tests.harness import ROOT, ServerProcess
+from tests.harness import ROOT, MakeServer, ServerProcess
 
 PAGE = (ROOT / "docs/backup.md").read_text()
 BLANKS = {
@@ -36,9 +35,7 @@ def run(line: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
-def test_the_session_prints_what_is_printed(
-    make_server: Callable[..., ServerProcess], tmp_path: Path
-) -> None:
+def test_the_session_prints_what_is_printed(make_server: MakeServer, tmp_path: Path) -> None:
     server = make_server()
     with server.client() as client:
         for number in range(50):
@@ -55,6 +52,28 @@ def test_the_session_prints_what_is_printed(
         if line.startswith("colonnade verify"):
             assert answered[0].startswith("dataset events: 50 cells")
             assert answered[-1].endswith(" 0 problems")
+
+
+def test_what_is_looked_into_is_shown(make_server: MakeServer, tmp_path: Path) -> None:
+    server = make_server()
+    with server.client() as client:
+        client.execute_command("WCPUT", "events", "user:7", 1, "seen", "1")
+    run(f"colonnade backup {tmp_path}/elsewhere --server 127.0.0.1:{server.port}")
+    (session,) = re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
+    starting, asking = session.replace("/tmp/", f"{tmp_path}/").splitlines()
+    program, *words = shlex.split(starting.removesuffix(" --port 7000"))
+    assert program == "colonnade-server"
+    reader = ServerProcess(tmp_path / "none", command=[sys.executable, "-m", "resp_server", *words])
+    try:
+        reader.start()
+        command = asking.removeprefix("redis-cli -p 7000 ").split()
+        with reader.client() as client:
+            assert client.execute_command(*command) == [b"0", [[b"seen", [[1, b"1"]]]]]
+            assert client.info("persistence")["wc_read_only"] == 1
+    finally:
+        reader.close()
+    for field in ("wc_read_only:1", "wc_looks_into"):
+        assert f"`{field}`" in PAGE
 
 
 def test_the_directives_are_directives() -> None:

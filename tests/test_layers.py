@@ -91,6 +91,7 @@ def test_only_the_opening_knows_rocksdb(module: str) -> None:
     known = {name for name in all_imports(module) if name.startswith("storage.rocks")}
     allowed = {
         "storage.transfer.bulk": {TABLES},
+        "storage.transfer.copying": {TABLES},
         "storage.opening": {GUARD, "storage.rocks.options"},
         "resp_server.server": {"storage.rocks.options"},
     }

@@ -7,8 +7,9 @@ import socket
 import time
 from pathlib import Path
 
-from resp_server.cli.asking import Connection, ServerRefuses
+from resp_server.cli.link import Link, Refused
 from resp_server.cli.progress import shown
+from resp_server.cli.server import add_server_options, linked
 from resp_server.saving import BACKUPS_FOLDER
 from resp_server.version import VERSION
 from storage.backup.places import LocalPlace, place_at
@@ -24,17 +25,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="send a backup to a directory or a URL",
         description="Send a backup to a directory or a URL of fsspec's; what is there already is"
         " not sent again. With --server the server makes a backup in its own directory, which is"
-        " then sent: run it on the server's machine. The password is REDISCLI_AUTH.",
+        " then sent: run it on the server's machine.",
     )
     parser.add_argument("url", metavar="URL", help="a path, or for example s3://bucket/folder")
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--server", metavar="HOST:PORT", help="a running server, or its socket")
     source.add_argument("--dir", metavar="DIR", type=Path, help="a directory no server uses")
-    parser.add_argument("--user", metavar="NAME", help="the user to log in as")
+    add_server_options(parser, source, default=None)
     parser.add_argument(
         "--full", action="store_true", help="send all files, also those that are there"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted="the next backup uses what was sent")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -57,29 +57,26 @@ def _of_directory(given: argparse.Namespace, repository: Repository) -> Made:
 
 
 def _of_server(given: argparse.Namespace, repository: Repository) -> Made:
-    server = Connection(given.server, given.user)
-    try:
-        directory, name = _saved(server)
-    finally:
-        server.close()
+    with linked(given) as link:
+        directory, name = _saved(link)
     folder = directory / BACKUPS_FOLDER
     if not folder.is_dir():
-        raise ServerRefuses(f"there is no {folder} here: run this on the server's machine")
+        raise Refused(f"there is no {folder} here: run this on the server's machine")
     with shown() as progress:
         return repository.copy(name, LocalPlace(folder), full=given.full, progress=progress)
 
 
-def _saved(server: Connection) -> tuple[Path, str]:
+def _saved(link: Link) -> tuple[Path, str]:
     """Where the server's data is, and the name of the backup that it has just made."""
-    directory = Path(server.setting("dir"))
-    if server.setting("backup-keep") == "0":
-        raise ServerRefuses("the server keeps no backups: CONFIG SET backup-keep 1")
+    directory = Path(link.setting("dir"))
+    if link.setting("backup-keep") == "0":
+        raise Refused("the server keeps no backups: CONFIG SET backup-keep 1")
     while True:
         try:
-            server.ask("SAVE")
-        except ServerRefuses as refusal:
+            link.call(b"SAVE")
+        except Refused as refusal:
             if "already in progress" not in str(refusal):
                 raise
             time.sleep(LOOK_SECONDS)
         else:
-            return directory, server.fields("persistence")["wc_backup_last_name"]
+            return directory, link.fields("persistence")["wc_backup_last_name"]

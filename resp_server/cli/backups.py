@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 from datetime import UTC, datetime
 
+from resp_server.cli.exits import EXIT_DAMAGED
 from storage.backup.failures import DamagedBackup
 from storage.backup.places import place_at
 from storage.backup.repository import Repository
-
-EXIT_DAMAGED = 3
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

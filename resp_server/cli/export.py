@@ -9,25 +9,19 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import importlib.util
 import os
-import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from resp_server.cli.counting import counted
-from resp_server.cli.link import DEFAULT_SERVER, Link, Refused
+from resp_server.cli.link import Refused
+from resp_server.cli.progress import counted
+from resp_server.cli.server import add_server_options, linked
 from resp_server.cli.words import moment, name, positive, time_range
 from storage.embedded.engine import EmbeddedEngine
-from storage.errors import CannotOpen, CannotTransfer, StorageError
 from storage.model import NameRange
 from storage.opening import open_reader, reading
 
-_NEEDS = "colonnade export needs pyarrow: pip install 'colonnade[export]'"
 _ROWS_PER_FILE = 10_000_000
-EXIT_CANNOT = 1
-EXIT_INTERRUPTED = 130
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,13 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("url", metavar="URL", help="a folder, or a URL that fsspec understands")
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--dir", type=Path, help="the data directory of a server that is stopped")
-    source.add_argument(
-        "--server",
-        default=DEFAULT_SERVER,
-        metavar="HOST:PORT",
-        help=f"a server on this machine, {DEFAULT_SERVER} if none is named",
-    )
-    parser.add_argument("--user", help="who to log in as; the password is COLONNADE_PASSWORD")
+    add_server_options(parser, source)
     parser.add_argument(
         "--range",
         nargs=2,
@@ -63,7 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--wide", type=_columns, metavar="C1,C2,...", help="a row each, with these columns' newest"
     )
     parser.add_argument("--rows-per-file", type=positive, default=_ROWS_PER_FILE, metavar="N")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted="nothing is exported")
 
 
 def _versions(text: str) -> int | None:
@@ -74,48 +62,33 @@ def _columns(text: str) -> tuple[bytes, ...]:
     return tuple(name(word) for word in text.split(","))
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """The exit code: 0, or 1 when it could not be done and nothing is there."""
-    if importlib.util.find_spec("pyarrow") is None:
-        print(_NEEDS, file=sys.stderr)
-        return EXIT_CANNOT
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return _export(arguments)
-    except KeyboardInterrupt:
-        print("colonnade export: interrupted, nothing is exported", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except (CannotOpen, CannotTransfer, Refused, StorageError, OSError) as error:
-        print(f"colonnade export: {error}", file=sys.stderr)
-    return EXIT_CANNOT
-
-
-def _export(arguments: argparse.Namespace) -> int:
+def run(given: argparse.Namespace) -> int:
+    # Here, because only exports need pyarrow.
     from storage.transfer.destinations import destination
     from storage.transfer.exporting import ExportRequest, export
 
     request = ExportRequest(
-        arguments.dataset,
-        NameRange(prefix=arguments.where_row_prefix),
-        time_range(arguments.range),
-        arguments.versions,
-        arguments.wide,
-        arguments.rows_per_file,
+        given.dataset,
+        NameRange(prefix=given.where_row_prefix),
+        time_range(given.range),
+        given.versions,
+        given.wide,
+        given.rows_per_file,
     )
-    unit = "cells" if arguments.wide is None else "rows"
-    with _engine(arguments) as engine, counted("export", unit) as show:
-        done = export(engine, request, destination(arguments.url), show)
+    unit = "cells" if given.wide is None else "rows"
+    with _engine(given) as engine, counted("export", unit) as show:
+        done = export(engine, request, destination(given.url), show)
     print(f"{done.rows} {unit} in {len(done.files)} files: {done.files[0]} to {done.files[-1]}")
     return 0
 
 
 @contextlib.contextmanager
-def _engine(arguments: argparse.Namespace) -> Iterator[EmbeddedEngine]:
-    if arguments.dir is not None:
-        with reading(arguments.dir) as engine:
+def _engine(given: argparse.Namespace) -> Iterator[EmbeddedEngine]:
+    if given.dir is not None:
+        with reading(given.dir) as engine:
             yield engine
         return
-    with Link(arguments.server, arguments.user) as link:
+    with linked(given) as link:
         path = Path(os.fsdecode(link.call(b"WCADMIN", b"CHECKPOINT")))
         try:
             if not path.is_dir():

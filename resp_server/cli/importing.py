@@ -10,23 +10,21 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from resp_server.cli.counting import counted
-from resp_server.cli.link import DEFAULT_SERVER, Link, Refused
+from resp_server.cli.link import Link, Refused
+from resp_server.cli.progress import counted
 from resp_server.cli.sending import send, send_at_once
+from resp_server.cli.server import add_server_options, linked
 from resp_server.cli.words import name
-from storage.errors import CannotTransfer, StorageError
+from storage.errors import CannotTransfer
 from storage.transfer.bulk import MOST_COMPLAINTS, Converted, convert_all
 from storage.transfer.mapping import Defaults, ImportedCell, Mapping
 from storage.transfer.sources import Complaint, Unit, cells_of, units_of
 
-EXIT_CANNOT = 1
-EXIT_INTERRUPTED = 130
 SMALL_CELLS = 20_000
 """As many go in by commands, in one transaction."""
 
@@ -40,8 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("dataset", type=name, metavar="DATASET")
     parser.add_argument("files", nargs="+", metavar="FILE")
-    parser.add_argument("--server", default=DEFAULT_SERVER, metavar="HOST:PORT")
-    parser.add_argument("--user", help="who to log in as; the password is COLONNADE_PASSWORD")
+    add_server_options(parser)
     parser.add_argument(
         "--map",
         action="append",
@@ -58,35 +55,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default="auto",
         help="how: commands, or tables that a server on this machine takes over",
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, interrupted="it can be run again")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """The exit code: 0, or 1 when it could not be done."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        return _import(arguments)
-    except KeyboardInterrupt:
-        print("colonnade import: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except ModuleNotFoundError as error:
-        print(f"colonnade import: install {error.name} to read such a file", file=sys.stderr)
-    except (CannotTransfer, Refused, StorageError, OSError) as error:
-        print(f"colonnade import: {error}", file=sys.stderr)
-    return EXIT_CANNOT
-
-
-def _import(arguments: argparse.Namespace) -> int:
-    mapping = Mapping.parse(arguments.map)
-    units = [unit for file in arguments.files for unit in units_of(file, arguments.format, mapping)]
-    with Link(arguments.server, arguments.user) as link:
-        work = _Import(arguments, link, units)
+def run(given: argparse.Namespace) -> int:
+    mapping = Mapping.parse(given.map)
+    units = [unit for file in given.files for unit in units_of(file, given.format, mapping)]
+    with linked(given) as link:
+        work = _Import(given, link, units)
         began = time.monotonic()
         cells = work.run()
     _complain(work.result)
     if cells is None:
-        print("nothing was imported", file=sys.stderr)
-        return EXIT_CANNOT
+        raise CannotTransfer("nothing was imported")
     seconds = max(0.001, time.monotonic() - began)
     skipped = f", {work.result.bad} bad records left out" if work.result.bad else ""
     if cells < work.result.cells:
@@ -111,10 +92,10 @@ class _Stopped(Exception):
 class _Import:
     """One import, by commands or by tables. run() gives how many cells went in, None for none."""
 
-    def __init__(self, arguments: argparse.Namespace, link: Link, units: Sequence[Unit]) -> None:
-        self._dataset: bytes = arguments.dataset
-        self._stop = arguments.on_error == "stop"
-        self._via: str = arguments.via
+    def __init__(self, given: argparse.Namespace, link: Link, units: Sequence[Unit]) -> None:
+        self._dataset: bytes = given.dataset
+        self._stop = given.on_error == "stop"
+        self._via: str = given.via
         self._link = link
         self._units = units
         self._records = sum(unit.records for unit in units)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from resp_server.cli.words import positive
 from storage.backup.places import place_at
 from storage.backup.repository import Repository
 
@@ -16,16 +17,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("url", metavar="URL", help="where the backups are")
     parser.add_argument(
-        "--keep", metavar="N", type=_count, required=True, help="how many stay, at least 1"
+        "--keep", metavar="N", type=positive, required=True, help="how many stay, at least 1"
     )
     parser.set_defaults(run=run)
-
-
-def _count(word: str) -> int:
-    count = int(word)
-    if count < 1:
-        raise argparse.ArgumentTypeError("at least one backup stays")
-    return count
 
 
 def run(given: argparse.Namespace) -> int:

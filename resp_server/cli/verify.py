@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from resp_server.cli.exits import EXIT_DAMAGED
 from resp_server.cli.progress import shown
 from storage.backup.places import place_at
 from storage.backup.repository import Repository
 from storage.backup.restoring import verify
-
-EXIT_DAMAGED = 3
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,7 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(given: argparse.Namespace) -> int:
     repository = Repository(place_at(given.url))
-    with shown() as progress:
+    with shown(endless="cells") as progress:  # of the store that is opened in the end
         verdict = verify(repository, given.backup, progress)
     if verdict.findings is not None:
         for found in verdict.findings.datasets:

@@ -57,7 +57,14 @@ class Collector:
 
     async def families(self, pace: Pace) -> AsyncIterator[Metric]:
         """All metrics, always in the same order, with rests."""
-        for quick in (self._server, self._clients, self._writes, self._log, self._store):
+        for quick in (
+            self._server,
+            self._clients,
+            self._writes,
+            self._log,
+            self._rows,
+            self._store,
+        ):
             for metric in quick():
                 yield metric
             await pace.rest()
@@ -183,6 +190,21 @@ class Collector:
             if name in figures:
                 family.add_metric((), figures[name])
             yield family
+
+    def _rows(self) -> Iterator[Metric]:
+        rows = self._sources.engine.rows
+        yield CounterMetricFamily(
+            "colonnade_row_cache_hits", "Replies given again as they were.", rows.hits
+        )
+        yield CounterMetricFamily(
+            "colonnade_row_cache_misses", "Replies that had to be read.", rows.misses
+        )
+        yield GaugeMetricFamily(
+            "colonnade_row_cache_rows", "Rows that replies are kept of.", len(rows)
+        )
+        yield GaugeMetricFamily(
+            "colonnade_row_cache_bytes", "What the kept replies take, about.", rows.bytes
+        )
 
     async def _commands(self, pace: Pace) -> AsyncIterator[Metric]:
         statistics, labels = self._sources.calls, ("command",)

@@ -455,6 +455,13 @@ class Settings:
         "While the disk does not keep up, writes wait, and clients with them; when more than this "
         "waits, further writes are answered with BUSY.",
     )
+    wc_row_cache_bytes: int = _directive(
+        _WIDE,
+        64 * _MEGABYTE,
+        size(0, _MOST_MEMORY),
+        LIVE,
+        "Memory for replies to WCGET that are given again while their row is unchanged; 0: none.",
+    )
     user: tuple[tuple[str, ...], ...] = ()
     """The words after each `user` of redis.conf, in order, unread. No directive like the others:
     there may be several, and CONFIG knows nothing of them."""

@@ -90,7 +90,7 @@ class LocalPlace:
     def put(self, name: str, file: Path) -> None:
         """Copy it. Only a table file may be linked: no store ever writes to one again."""
         with self._told(name), self._draft(name) as draft:
-            if self._sharing and file.suffix == ".sst" and _linked(file, draft):
+            if self._sharing and file.suffix == ".sst" and linked(file, draft):
                 return
             shutil.copyfile(file, draft)
             bring_to_disk(draft)
@@ -155,7 +155,7 @@ class LocalPlace:
             raise BackupFailure(f"{self._directory / name}: {error.strerror or error}") from error
 
 
-def _linked(file: Path, target: Path) -> bool:
+def linked(file: Path, target: Path) -> bool:
     """Whether it could be linked: not on another file system, nor where there are no links."""
     try:
         os.link(file, target)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from storage.backup.failures import BackupFailure, DamagedBackup, NoSuchBackup
 from storage.backup.manifest import Manifest, StoredFile, decode, encode, is_name, new_name
-from storage.backup.places import LocalPlace, Place
+from storage.backup.places import LocalPlace, Place, linked
 from storage.directory import FORMAT_FILE, STORE_FOLDER
 
 OBJECTS, MANIFESTS = "objects", "manifests"
@@ -199,6 +199,14 @@ class Repository:
                 told(len(chunk))
         if digest.hexdigest() != file.sha256:
             raise DamagedBackup(f"{file.path} (object {file.sha256}) is not what was written")
+
+    def fetch_to_read(self, file: StoredFile, target: Path, told: Callable[[int], None]) -> None:
+        """As fetch(), but a table may become a link to the object: nobody must write to it."""
+        source = self.place.local_file(f"{OBJECTS}/{file.sha256}")
+        if source is not None and target.suffix == ".sst" and linked(source, target):
+            self.compare(file, told)
+        else:
+            self.fetch(file, target, told)
 
     def compare(self, file: StoredFile, told: Callable[[int], None]) -> None:
         """As fetch(), without keeping what is read."""

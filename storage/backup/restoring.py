@@ -1,4 +1,4 @@
-"""Reading a backup: into a new data directory, or to say whether it is whole.
+"""Reading a backup: into a new data directory, for a while, or to say whether it is whole.
 
 A restored directory gets its FORMAT last. Until then no server opens it, because there is a store
 without one; and the file RESTORING says that it is ours, so that the same can be begun again.
@@ -7,8 +7,9 @@ Nothing that was there before is ever touched.
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -108,6 +109,33 @@ def _finish(directory: Path) -> None:
     (directory / _LATE_FORMAT).rename(directory / FORMAT_FILE)
     (directory / MARK).unlink()
     bring_to_disk(directory)
+
+
+# Looking into one
+
+
+@contextlib.contextmanager
+def laid_out(
+    repository: Repository,
+    name: str | None,
+    progress: Progress = no_progress,
+    *,
+    within: Path | None = None,
+) -> Iterator[tuple[Manifest, Path]]:
+    """A backup, None: the newest, as a data directory that is only read, and removed in the end.
+
+    It lies in a folder of its own in `within`, or in the system's place for temporary files. Its
+    tables are links where the objects are on the same file system. Every byte is compared.
+    """
+    manifest = repository.chosen(name)
+    _check_format(manifest)
+    with tempfile.TemporaryDirectory(prefix="colonnade-", dir=within) as folder:
+        directory = Path(folder)
+        (directory / STORE_FOLDER).mkdir()
+        tell = _counted("fetching", manifest.files, progress)
+        for file in manifest.files:
+            repository.fetch_to_read(file, directory / file.path, tell)
+        yield manifest, directory
 
 
 # Verifying

@@ -27,7 +27,7 @@ from storage.catalog import (
 from storage.embedded.deleter import drop_span
 from storage.embedded.group import ALL_ROWS, Group
 from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
-from storage.embedded.reader import Rules
+from storage.embedded.rules import Rules
 from storage.encoding import AFTER_ALL_KEYS
 from storage.errors import NoSuchDataset, StoreFailure
 from storage.model import DatasetInfo, DatasetSettings
@@ -49,6 +49,8 @@ class Dataset:
     deletes: int = 0
     """How many calls took cells out or let them expire earlier: background work checks what it
     remembers by it."""
+    cache_number: int = 0
+    """What row_cache.py knows it by; 0 while it knows nothing of it."""
     waiting_rows: set[bytes] = field(default_factory=set)
     """The prefixes of rows with writes in the group, or ALL_ROWS."""
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from heapq import heappush, heapreplace
 
 from storage.embedded.ordered import Family, Kind, Operation, Scan
-from storage.embedded.reader import NEVER, Rules, expiry_of, holds_visible
+from storage.embedded.reader import holds_visible
+from storage.embedded.rules import NEVER, Rules, expiry_of
 from storage.encoding import (
     SUFFIX_BYTES,
     after,

@@ -19,10 +19,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from storage import clock
 from storage.catalog import CLOCK_KEY, check_name, decode_clock, encode_clock
-from storage.clock import HybridClock, wall_clock_ms
+from storage.clock import wall_clock_ms
 from storage.commits import Commits
-from storage.cursors import Binding
+from storage.compiled import twin
+from storage.cursors import FINISHED, START, Binding
 from storage.directory import make
 from storage.embedded.datasets import Dataset, Datasets
 from storage.embedded.deleter import RowDeleter, drop_below_rewritten
@@ -31,16 +33,17 @@ from storage.embedded.newest import Newest, check_newer, incremented, newest_of
 from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
 from storage.embedded.pages import (
     check_columns,
-    page_of_row,
     page_of_scan,
     pages_of_rows,
+    part_of_row,
     row_binding,
 )
 from storage.embedded.reader import holds_visible
+from storage.embedded.row_cache import RowCache
 from storage.embedded.scratch import Scratch
+from storage.embedded.writing import puts
 from storage.encoding import (
     PLAIN,
-    cell_suffix,
     column_prefix,
     end_of,
     row_prefix,
@@ -66,6 +69,7 @@ from storage.model import (
     NewCell,
     Page,
     PageRequest,
+    Query,
     RowsPage,
     Selection,
 )
@@ -78,6 +82,7 @@ WORN_DELETIONS, WORN_PART = 10_000, 0.25
 """Files with so many deletions, and such a part of all entries, are worth compacting."""
 MOST_WAITING_BYTES = 64 * 1024 * 1024
 _PUT = Kind.PUT
+HybridClock = twin("storage._clock", "HybridClock", clock.HybridClock)
 
 
 class EmbeddedEngine:
@@ -94,7 +99,7 @@ class EmbeddedEngine:
         """Read the catalog. `durable_commits`: a commit returns only once it is on the disk.
         `read_only`: nothing will be written, not even the clock. `scratch` is where checkpoints for
         background work may lie; without it that work is done in this process."""
-        self._read_only = read_only
+        self.read_only = read_only
         self._scratch = Scratch(scratch)
         self.durable_commits = durable_commits
         self.on_settled: Settled = _nobody_waits
@@ -104,6 +109,7 @@ class EmbeddedEngine:
         self._datasets = Datasets(store, self._group)
         self._clock = HybridClock(decode_clock(self._catalog.get(CLOCK_KEY)))
         self._collector = Collector(self)
+        self.rows = RowCache()
         self._failure: StoreFailure | None = None
         self.commits = Commits()
         self._transactions = 0
@@ -140,19 +146,25 @@ class EmbeddedEngine:
         dataset = self._datasets.find(name)
         settings = dataset.settings.altered(max_versions, ttl_seconds)
         self._datasets.store(dataset, dataset.entry.altered(settings))
+        self.rows.forget_dataset(dataset)
         dataset.version += 1
 
     async def drop_dataset(self, name: bytes, *, if_exists: bool = False) -> None:
         check_name(name)
         if if_exists and self._datasets.get(name) is None:
             return
-        self._datasets.drop(self._datasets.find(name))
+        self._drop(name)
         await self._settle_unless_in_transaction()
 
     async def drop_all(self) -> None:
         for name in self._datasets.names():
-            self._datasets.drop(self._datasets.find(name))
+            self._drop(name)
         await self._settle_unless_in_transaction()
+
+    def _drop(self, name: bytes) -> None:
+        found = self._datasets.find(name)
+        self.rows.forget_dataset(found)
+        self._datasets.drop(found)
 
     def dataset_names(self) -> list[bytes]:
         return self._datasets.names()
@@ -243,7 +255,7 @@ class EmbeddedEngine:
             raise StoreStalled("a transaction is open")
         group, clock, datasets = self._group, self._clock, self._datasets
         operations, reserved = group.operations, clock.reserved_ms
-        if clock.needs_reservation:
+        if clock.needs_reservation and not self.read_only:
             reserved = clock.next_reservation()
             # A list of its own: a stalled commit is tried again, with a later reservation.
             operations = [*operations, (_PUT, self._catalog, CLOCK_KEY, encode_clock(reserved))]
@@ -305,6 +317,7 @@ class EmbeddedEngine:
         return failure
 
     def _reload(self, *, reopen: bool = True) -> None:
+        self.rows.clear()
         try:
             if reopen:
                 self._store.reopen()
@@ -357,6 +370,8 @@ class EmbeddedEngine:
         return self._store.problems
 
     def sync(self) -> None:
+        if self.read_only:
+            return  # all there is to read was on the disk before
         self.unsynced = False
         try:
             self._store.sync()
@@ -400,7 +415,7 @@ class EmbeddedEngine:
         await self._collector.stop()
         with contextlib.suppress(StoreFailure):  # it was logged, and told to whom it concerns
             await self.settle()
-        if not self._read_only:
+        if not self.read_only:
             self._store_clock()
         self._store.close()
 
@@ -432,26 +447,20 @@ class EmbeddedEngine:
             dropped = drop_below_rewritten(found.family, view, rules, cells, expires_at)
             # A cell above may expire earlier now: what a compaction remembers of it is void.
             found.deletes += 1
-        # From here on nothing waits. This loop is the hot path of the whole program.
+        # From here on nothing waits. This is the hot path of the whole program.
         group, family, rows = self._group, found.family, found.waiting_rows
-        operations, before = group.operations, len(group.operations)
+        operations = group.operations
         header = PLAIN if expires_at is None else value_header(expires_at)
-        stamp = self._clock.stamp
+        made, prefixes = puts(family, cells, header, self._clock.stamp)
+        if found.cache_number:
+            for row, _, _, _ in cells:
+                self.rows.forget(found, row)
         if not rows:
             group.touched.append(rows)
+        rows.update(prefixes)
         if dropped:
             operations += dropped
-        try:
-            for row, timestamp, column, value in cells:
-                prefix = row_prefix(row)
-                suffix = stamp() if timestamp is None else cell_suffix(timestamp, 0)
-                operations.append(
-                    (_PUT, family, column_prefix(prefix, column) + suffix, header + value)
-                )
-                rows.add(prefix)
-        except BaseException:
-            del operations[before:]
-            raise
+        operations += made
         found.version += 1
         if len(operations) > MAX_OPERATIONS:
             await self._settle_unless_in_transaction()
@@ -547,10 +556,30 @@ class EmbeddedEngine:
             # An expiry earlier than a cell had may show what is hidden below: see deleter.py.
             raise CannotIngest("a dataset with MAXVERSIONS and cells takes no expiring ones")
         if tables:
+            self.rows.forget_dataset(found)
             self._store.ingest(found.family, tables)
             found.version += 1
             # What is remembered of its cells is void: some may have been replaced.
             found.deletes += 1
+        self._scratch.remove(folder)
+        return len(tables)
+
+    async def ingest_new(self, dataset: bytes, folder: bytes, settings: DatasetSettings) -> int:
+        if self._transactions:
+            raise CannotIngest("files cannot be ingested within a transaction")
+        tables = sorted(self._scratch.find(folder).glob("*.sst"))
+        await self.settle()  # a family of that name that leaves is gone then
+        if self._datasets.get(dataset) is not None:
+            raise DatasetExists(dataset)
+        created = self._datasets.create(dataset, settings, self._clock.now())
+        try:
+            # Before the entry is in the log: a family without one is dropped by the next start.
+            if tables:
+                self._store.ingest(created.family, tables)
+        except BaseException:
+            self._datasets.drop(created)
+            raise
+        await self.settle()
         self._scratch.remove(folder)
         return len(tables)
 
@@ -566,6 +595,8 @@ class EmbeddedEngine:
         counts = {prefix: deleter.delete() for prefix, deleter in deleters.items()}
         operations = [operation for each in deleters.values() for operation in each.operations]
         if operations:
+            for row in rows:
+                self.rows.forget(found, row)
             found.deletes += 1
             found.version += 1
             self._group.operations += operations
@@ -574,15 +605,36 @@ class EmbeddedEngine:
 
     # Reading
 
+    def remembered(self, dataset: bytes, row: bytes, query: Query) -> bytes | None:
+        found = self._datasets.get(dataset)
+        if found is None or not self.rows.limit_bytes:
+            return None
+        return self.rows.find(found, row, query.number, self._clock.now())
+
+    def remember(self, dataset: bytes, row: bytes, query: Query, page: Page, answer: bytes) -> None:
+        found = self._datasets.get(dataset)
+        if found is None or not self.rows.limit_bytes or found.version != page.version:
+            return
+        # What was read within a transaction may hold what is never committed.
+        if not found.waits_for((row_prefix(row),)):
+            self.rows.keep(found, row, query.number, answer, page.first_expiry)
+
     async def read_row(
         self, dataset: bytes, row: bytes, selection: Selection, request: PageRequest
     ) -> Page:
-        prefix = row_prefix(row)
-        binding = row_binding(dataset, row, selection)
-        position = binding.decode(request.cursor)
-        found, view = await self._find_settled(dataset, [prefix])
+        prefix, position = row_prefix(row), START
+        if request.cursor != FINISHED:
+            position = row_binding(dataset, row, selection).decode(request.cursor)
+        found = self._datasets.find(dataset)
+        view = found.family
+        if found.waiting_rows:
+            found, view = await self._find_settled(dataset, (prefix,))
         rules = found.rules(self._clock.now())
-        return page_of_row(view, rules, prefix, selection, request, binding, position)
+        columns, rest, first_expiry = part_of_row(view, rules, prefix, selection, request, position)
+        cursor = FINISHED
+        if rest is not None:
+            cursor = row_binding(dataset, row, selection).encode(rest)
+        return Page(cursor, columns, found.version, first_expiry)
 
     async def read_rows(
         self,
@@ -606,8 +658,8 @@ class EmbeddedEngine:
         position = binding.decode(request.cursor)
         found, view = await self._find_settled(dataset, [prefix])
         rules = found.rules(self._clock.now())
-        page = page_of_row(view, rules, prefix, selection, request, binding, position)
-        return page.cursor, [name for name, _ in page.columns]
+        columns, rest, _ = part_of_row(view, rules, prefix, selection, request, position)
+        return binding.encode(rest), [name for name, _ in columns]
 
     async def scan(
         self, dataset: bytes, rows: NameRange, selection: Selection, request: PageRequest

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from storage.embedded.ordered import Family
-from storage.embedded.reader import NEVER, Rules, expiry_of
+from storage.embedded.rules import NEVER, Rules, expiry_of
 from storage.encoding import end_of, split_value, timestamp_of
 from storage.errors import (
     IncrementOverflow,

@@ -68,10 +68,15 @@ Operation = tuple[Kind, Family, bytes, bytes]
 class OrderedStore(Protocol):
     """Families of ordered keys and one log for all of them."""
 
-    problems: list[str]
-    """What is known to be damaged, a line each, without names of folders. It may grow."""
-    degraded: bool
-    """Whether it was opened although files of it are damaged."""
+    @property
+    def problems(self) -> list[str]:
+        """What is known to be damaged, a line each, without names of folders. It may grow."""
+        ...
+
+    @property
+    def degraded(self) -> bool:
+        """Whether it was opened although files of it are damaged."""
+        ...
 
     def families(self) -> dict[str, Family]:
         """All families but the default one, by name."""

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 
 from storage.cursors import START, Binding, Position
 from storage.embedded.ordered import Family
-from storage.embedded.reader import NO_LIMIT, Budget, RowReader, Rules, read_rows
+from storage.embedded.reader import RowReader, read_rows
+from storage.embedded.rules import NO_LIMIT, Budget, Rules
 from storage.encoding import column_prefix, end_of, name_bounds, row_prefix
-from storage.model import NameRange, Page, PageRequest, RowsPage, Selection
+from storage.model import ColumnCells, NameRange, Page, PageRequest, RowsPage, Selection
 
 
 def check_columns(columns: Sequence[bytes] | None) -> None:
@@ -26,22 +27,29 @@ def row_binding(dataset: bytes, row: bytes, selection: Selection) -> Binding:
     return Binding(b"row", (dataset, row), selection)
 
 
-def page_of_row(
+def part_of_row(
     view: Family,
     rules: Rules,
     prefix: bytes,
     selection: Selection,
     request: PageRequest,
-    binding: Binding,
     position: Position = START,
     budget: Budget | None = None,
-) -> Page:
-    """The row with this prefix from `position` on, within `budget` or else the request's limits."""
-    budget = budget or Budget(request.limits)
-    scan = view.scan(end_of(prefix))
-    reader = RowReader(scan, rules, selection, budget, values=request.values)
+) -> tuple[list[ColumnCells], Position | None, int]:
+    """The row with this prefix from `position` on, and where to go on; None when nothing is left.
+
+    It ends within `budget` or else the request's limits. Last comes when the first of the cells
+    that it depends on expires, in ms.
+    """
+    reader = RowReader(
+        view.scan(end_of(prefix)),
+        rules,
+        selection,
+        budget or Budget(request.limits),
+        values=request.values,
+    )
     columns, cut = reader.read(prefix, _columns_a_page(selection, request), position)
-    return Page(binding.encode(cut.position if cut else None), columns)
+    return columns, None if cut is None else cut.position, reader.first_expiry
 
 
 def pages_of_rows(
@@ -61,7 +69,8 @@ def pages_of_rows(
             pages.append(Page(binding.encode(START), []))
             continue
         scan_before, prefix = budget.scan, row_prefix(row)
-        pages.append(page_of_row(view, rules, prefix, selection, request, binding, budget=budget))
+        columns, rest, _ = part_of_row(view, rules, prefix, selection, request, budget=budget)
+        pages.append(Page(binding.encode(rest), columns))
         if budget.scan == scan_before:
             budget.scan -= 1  # a missing row is not free either
     return pages

@@ -48,7 +48,8 @@ _FILE = re.compile(r"\d{6,}\.\w+")
 class CheckedStore(Protocol):
     """What a check asks of a store, beside what storage.embedded.ordered asks."""
 
-    problems: list[str]
+    @property
+    def problems(self) -> list[str]: ...
 
     def families(self) -> dict[str, Family]: ...
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from storage.embedded.deleter import KeptExpiries
-from storage.embedded.reader import expiry_of
+from storage.embedded.rules import expiry_of
 from storage.encoding import SUFFIX_BYTES
 from storage.model import DatasetSettings
 

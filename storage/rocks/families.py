@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import GeneratorType
@@ -22,9 +22,35 @@ from rocksdict import (
     ReadOptions,
 )
 
+from storage.compiled import twin
 from storage.embedded.ordered import FamilyStatistics
 from storage.errors import StoreFailure
 from storage.rocks.translation import GONE, translated, translation
+
+
+def walk_in_python(
+    _owner: RocksScan,
+    iterator: RdictIter,
+    start: bytes,
+    translation: Callable[[Exception], Exception],
+) -> Iterator[tuple[bytes, bytes]]:
+    """Keys and values from `start` on: the twin of Walk in storage/embedded/_reading.pyx."""
+    valid, key, value, step = iterator.valid, iterator.key, iterator.value, iterator.next
+    iterator.seek(start)
+    while valid():
+        yield key(), value()
+        step()
+    # An iterator that met a damaged block is merely "not valid"; only status() tells.
+    try:
+        iterator.status()
+    except Exception as error:
+        # A traceback keeps this frame: what it holds would keep the database from closing.
+        del iterator, valid, key, value, step
+        raise translation(error) from error
+
+
+walk_over = twin("storage.embedded._reading", "Walk", walk_in_python)
+"""Keeps its first argument alive, turns errors with its last."""
 
 
 class RocksScan:
@@ -48,19 +74,7 @@ class RocksScan:
         self._iterator = GONE
 
     def walk(self, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        iterator = self._iterator
-        valid, key, value, step = iterator.valid, iterator.key, iterator.value, iterator.next
-        iterator.seek(start)
-        while valid():
-            yield key(), value()
-            step()
-        # An iterator that met a damaged block is merely "not valid"; only status() tells.
-        try:
-            iterator.status()
-        except Exception as error:
-            # A traceback keeps this frame: what it holds would keep the database from closing.
-            del iterator, valid, key, value, step
-            raise translation(error) from error
+        return walk_over(self, self._iterator, start, translation)
 
 
 class Lender(Protocol):
@@ -152,7 +166,7 @@ def end_abandoned_scans() -> None:
     """
     gc.collect()
     for found in gc.get_objects():
-        if isinstance(found, GeneratorType) and found.gi_code is RocksScan.walk.__code__:
+        if isinstance(found, GeneratorType) and found.gi_code is walk_in_python.__code__:
             found.close()
-        elif type(found) is RocksScan:
+        elif type(found) is RocksScan or type(found) is walk_over:
             found.end()

@@ -10,7 +10,13 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from rocksdict import DBCompressionType, Options, Rdict, SstFileWriter
+from rocksdict import (
+    DBCompressionType,
+    IngestExternalFileOptions,
+    Options,
+    Rdict,
+    SstFileWriter,
+)
 
 from storage.errors import StoreFailure
 
@@ -32,8 +38,10 @@ def write_table(path: Path, pairs: Pairs) -> None:
         raise _failure(path, error) from error
 
 
-def merge_tables(tables: Sequence[Path], folder: Path) -> list[Path]:
-    """New tables in `folder` that do not overlap, with all keys of these, which are used up.
+def merge_tables(
+    tables: Sequence[Path], folder: Path, start: bytes, end: bytes | None
+) -> list[Path]:
+    """New tables in `folder`, that do not overlap, with the keys of these in [start, end).
 
     Of a key in several of them the last table's value is taken. `folder` is a new one.
     """
@@ -42,12 +50,12 @@ def merge_tables(tables: Sequence[Path], folder: Path) -> list[Path]:
     options = _options()
     options.create_if_missing(True)
     options.set_disable_auto_compactions(True)
+    moving = IngestExternalFileOptions()
+    moving.set_move_files(True)
     try:
-        database = Rdict(str(base), options, {"default": options})
-        database.ingest_external_file([str(table) for table in tables])
-        for table in tables:
-            table.unlink()
-        merged = list(_written(_walk(database), folder))
+        database = Rdict(str(base / "store"), options, {"default": options})
+        database.ingest_external_file([str(_linked(table, base)) for table in tables], moving)
+        merged = list(write_tables(_walk(database, start, end), folder))
         database.close()
     except StoreFailure:
         raise
@@ -57,16 +65,30 @@ def merge_tables(tables: Sequence[Path], folder: Path) -> list[Path]:
     return merged
 
 
-def _walk(database: Rdict) -> Iterator[tuple[bytes, bytes]]:
+def _linked(table: Path, folder: Path) -> Path:
+    """A second name of a file, or a copy where a file can have but one."""
+    other = folder / table.name
+    try:
+        other.hardlink_to(table)
+    except OSError:
+        shutil.copyfile(table, other)
+    return other
+
+
+def _walk(database: Rdict, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
     iterator = database.iter()
-    iterator.seek_to_first()
+    iterator.seek(start)
     while iterator.valid():
-        yield iterator.key(), iterator.value()
+        key = iterator.key()
+        if end is not None and key >= end:
+            return
+        yield key, iterator.value()
         iterator.next()
     iterator.status()
 
 
-def _written(pairs: Iterator[tuple[bytes, bytes]], folder: Path) -> Iterator[Path]:
+def write_tables(pairs: Iterator[tuple[bytes, bytes]], folder: Path) -> Iterator[Path]:
+    """Tables of pairs that ascend, as they come: none of them overlaps another."""
     for number, first in enumerate(pairs):
         path = folder / f"{number:06d}.sst"
         write_table(path, _bounded(first, pairs))

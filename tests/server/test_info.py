@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +17,16 @@ import redis
 from resp_server.counters import SAMPLES, Counters, Rate, Sampler
 from tests.compare.servers import RedisProcess, redis_is_installed
 from tests.compare.wire import Wire, encode
-from tests.harness import ServerProcess
-from tests.server.test_protocol import until
+from tests.harness import MakeServer, ServerProcess, until
 
-MakeServer = Callable[..., ServerProcess]
 PATIENCE_SECONDS = 10.0
 
 OWN_SECTIONS = {"Rocksdb", "Datasets"}
 OWN_FIELDS = {
     "colonnade_version", "python_version", "wc_fsyncs", "wc_fsync_on", "wc_last_fsync_time",
     "wc_last_fsync_usec", "wc_last_fsync_status", "wc_last_fsync_error",
-    "wc_degraded", "wc_problems",
+    "wc_degraded", "wc_problems", "wc_read_only", "wc_compiled", "wc_row_cache_hits",
+    "wc_row_cache_misses", "wc_row_cache_rows", "wc_row_cache_bytes",
 }  # fmt: skip
 BACKUP_FIELDS = {
     "wc_backup_in_progress", "wc_backup_progress_bytes", "wc_backup_progress_total_bytes",

@@ -9,10 +9,8 @@ import contextlib
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,11 +22,11 @@ from storage.backup.failures import BackupFailure, DamagedBackup, NoSuchBackup
 from storage.backup.manifest import Manifest, StoredFile, decode, encode, is_name, new_name
 from storage.backup.places import LocalPlace, Place, place_at
 from storage.backup.repository import MANIFESTS, OBJECTS, Repository
-from storage.backup.restoring import MARK, restore, verify
+from storage.backup.restoring import MARK, laid_out, restore, verify
 from storage.embedded.engine import EmbeddedEngine
 from storage.errors import CannotOpen
 from storage.opening import open_engine
-from tests.harness import free_port
+from tests.harness import free_port, listens, until
 from tests.storage.backing import add, fill, is_whole, objects, put, state, state_of, store
 
 KINDS = ["local", "sharing", "s3"]
@@ -43,7 +41,7 @@ def s3() -> Iterator[None]:
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(port)
+    until(lambda: listens(port))
     environment = {
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "AWS_ACCESS_KEY_ID": "test",
@@ -64,18 +62,6 @@ def s3() -> Iterator[None]:
     fsspec.filesystem("s3").clear_instance_cache()
     server.kill()
     server.wait()
-
-
-def wait_for(port: int) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        else:
-            return
 
 
 @pytest.fixture(params=KINDS)
@@ -204,6 +190,37 @@ def test_a_damaged_backup_is_not_copied_on(
     with pytest.raises(DamagedBackup, match="is not what was written"):
         repository.copy(None, local)
     assert repository.names() == []
+
+
+def test_what_is_laid_out_is_there_for_as_long_as_it_is_looked_at(
+    place: Place, engine: EmbeddedEngine, tmp_path: Path
+) -> None:
+    repository = Repository(place)
+    fill(engine, 50)
+    manifest = add(repository, engine, tmp_path / "checkpoint").manifest
+    then = state(engine)
+    fill(engine, 50)
+    add(repository, engine, tmp_path / "checkpoint")
+    table = object_of(manifest, ".sst")
+    told: list[tuple[str, int, int]] = []
+
+    def tell(*words: Any) -> None:
+        told.append(words)
+
+    (tmp_path / "within").mkdir()
+    laid = laid_out(repository, manifest.name, tell, within=tmp_path / "within")
+    with laid as (found, directory):
+        assert found == manifest
+        assert told[-1] == ("fetching", manifest.total_bytes, manifest.total_bytes)
+        assert state_of(directory) == then
+        held = place.local_file(f"{OBJECTS}/{table.sha256}")
+        assert held is None or held.samefile(directory / table.path)
+    assert list((tmp_path / "within").iterdir()) == []
+    assert verify(repository, manifest.name).problems == []
+    change(repository, table, b"")
+    with pytest.raises(DamagedBackup, match=table.path):
+        laid_out(repository, manifest.name, within=tmp_path / "within").__enter__()
+    assert list((tmp_path / "within").iterdir()) == []
 
 
 # Damage

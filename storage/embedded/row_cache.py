@@ -1,0 +1,110 @@
+"""Answers about rows, kept until the row changes or the first cell in them expires.
+
+A query is known by its number, and an answer is bytes: what they are is the caller's to know. The
+rows used least lately go first. Knows nothing of how rows are read.
+
+No answer may be stale. A write or a delete forgets the row; whatever else may change what a read of
+a dataset shows gives the dataset another number, by which nothing kept before is found.
+
+All that is kept are bytes, numbers and tuples of them, which Python's collector of cycles does not
+visit: there may be hundreds of thousands, and while it visits objects nobody is served.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from itertools import count
+
+from storage.embedded.datasets import Dataset
+
+OVERHEAD_BYTES = 450
+"""What an answer takes here beside its bytes and its row's key, measured with short ones."""
+LARGEST_PART = 8
+"""An answer that takes more than this part of the limit is not kept."""
+MOST_ANSWERS = 8
+"""Of one row, to as many queries."""
+
+Place = tuple[int, bytes]
+"""A dataset's number and a row's key."""
+Answer = tuple[int, int, bytes]
+"""The query's number, the last ms at which it is right, and what was answered."""
+
+
+class RowCache:
+    """The answers of one engine, of no more than about `limit_bytes`; 0 keeps none."""
+
+    def __init__(self, limit_bytes: int = 0) -> None:
+        self._limit = limit_bytes
+        self._rows: OrderedDict[Place, tuple[Answer, ...]] = OrderedDict()
+        self._numbers = count(1)
+        self.bytes = 0
+        self.hits = 0
+        self.misses = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def limit_bytes(self) -> int:
+        return self._limit
+
+    @limit_bytes.setter
+    def limit_bytes(self, limit: int) -> None:
+        self._limit = limit
+        self._make_room()
+
+    def find(self, dataset: Dataset, row: bytes, query: int, now: int) -> bytes | None:
+        """The answer, if it is known and still right at `now` (ms)."""
+        place = (dataset.cache_number, row)
+        for number, right_until, value in self._rows.get(place, ()):
+            if number == query:
+                if right_until < now:
+                    self.forget(dataset, row)
+                    break
+                self.hits += 1
+                self._rows.move_to_end(place)
+                return value
+        self.misses += 1
+        return None
+
+    def keep(
+        self, dataset: Dataset, row: bytes, query: int, value: bytes, right_until: int
+    ) -> None:
+        """Up to this millisecond, or until the row changes. What is too large is not kept."""
+        if len(value) * LARGEST_PART > self._limit:
+            return
+        if not dataset.cache_number:
+            dataset.cache_number = next(self._numbers)
+        place = (dataset.cache_number, row)
+        answers = self._rows.pop(place, ())
+        if len(answers) == MOST_ANSWERS:
+            self.bytes -= _size(row, answers)
+            answers = ()
+        answer = (query, right_until, value)
+        self._rows[place] = (*answers, answer)
+        self.bytes += _size(row, (answer,))
+        if self.bytes > self._limit:
+            self._make_room()
+
+    def forget(self, dataset: Dataset, row: bytes) -> None:
+        """The row changes."""
+        answers = self._rows.pop((dataset.cache_number, row), None)
+        if answers is not None:
+            self.bytes -= _size(row, answers)
+
+    def forget_dataset(self, dataset: Dataset) -> None:
+        """What reads of it show may change. What was kept is in the way of nobody, and ages."""
+        dataset.cache_number = 0
+
+    def clear(self) -> None:
+        self._rows.clear()
+        self.bytes = 0
+
+    def _make_room(self) -> None:
+        while self.bytes > self._limit:
+            (_, row), answers = self._rows.popitem(last=False)
+            self.bytes -= _size(row, answers)
+
+
+def _size(row: bytes, answers: tuple[Answer, ...]) -> int:
+    return sum([OVERHEAD_BYTES + len(row) + len(value) for _, _, value in answers])
