@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help run test lint format docs lock tour bench bench-quick crash soak fuzz clean
+.PHONY: help run test test-pure lint format docs lock tour bench bench-quick crash soak fuzz clean
 
 help:
 	@echo "make run          serve on 127.0.0.1:6379, data in ./data"
 	@echo "make test         run all tests"
+	@echo "make test-pure    those of what is compiled again, with its twins in Python"
 	@echo "make lint         ruff and mypy --strict"
 	@echo "make format       let ruff format the code"
 	@echo "make docs         write docs/commands.md and redis.conf.example anew"
@@ -49,6 +50,13 @@ run: $(VENV)/server
 
 test: $(VENV)/tests
 	$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory test-pure
+
+# The tests of what has compiled twins, without them.
+test-pure: $(VENV)/tests
+	COLONNADE_PURE_PYTHON=1 $(BIN)/python -m pytest tests/storage/engine tests/storage/test_collector.py \
+	  tests/storage/test_rocks_database.py tests/server/test_reply.py tests/server/test_parser.py \
+	  tests/against_model tests/test_fuzz_corpus.py
 
 lint: $(VENV)/tests
 	$(BIN)/ruff check .

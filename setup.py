@@ -22,8 +22,10 @@ def extensions() -> list[Extension]:
         from Cython.Build import cythonize
     except ImportError:
         return []
-    sources = [Extension(name, [f"{name.replace('.', '/')}.pyx"], optional=True) for name in TWINS]
+    sources = [Extension(name, [f"{name.replace('.', '/')}.pyx"]) for name in TWINS]
     found: list[Extension] = cythonize(sources, build_dir="build")
+    for extension in found:
+        extension.optional = True  # said before, it would not outlive cythonize
     return found
 
 

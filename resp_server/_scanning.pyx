@@ -1,10 +1,11 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
-"""Looking through a chunk for what hiredis must not get, compiled: the twin of scanning.py.
+"""Looking through a chunk, compiled: the twin of scanning.py, where it is told what for and why.
 
-What is looked for, and why, is told there. Knows nothing of parsers.
+Knows nothing of parsers.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.list cimport PyList_GET_SIZE
 
 cdef enum:
     HUGE_DIGITS = 7
@@ -75,3 +76,58 @@ def holds_huge_collection(bytes chunk not None):
             if digits_at(text + place + 1, length - place - 1) == HUGE_DIGITS:
                 return True
     return False
+
+
+cdef inline Py_ssize_t header_at(
+    const char *text, Py_ssize_t length, Py_ssize_t place, char kind, Py_ssize_t *number
+) noexcept:
+    """Where the line behind a header begins; -1 unless it is one as clients send them, whole."""
+    cdef Py_ssize_t value = 0, digits
+    if place >= length or text[place] != kind:
+        return -1
+    place += 1
+    digits = digits_at(text + place, length - place)
+    if digits == 0 or digits == HUGE_DIGITS or (text[place] == c'0' and digits > 1):
+        return -1
+    while digits:
+        value = 10 * value + (text[place] - c'0')
+        place += 1
+        digits -= 1
+    if place + 2 > length or text[place] != c'\r' or text[place + 1] != c'\n':
+        return -1
+    number[0] = value
+    return place + 2
+
+
+cdef Py_ssize_t command_at(
+    const char *text, Py_ssize_t length, Py_ssize_t place, Py_ssize_t most_bulk, list words
+) except -2:
+    """Where the command that begins here ends, with its words in `words`; -1 if it is not whole."""
+    cdef Py_ssize_t count = 0, size = 0
+    place = header_at(text, length, place, c'*', &count)
+    if place < 0 or count == 0:
+        return -1
+    while count:
+        place = header_at(text, length, place, c'$', &size)
+        if place < 0 or size > most_bulk or place + size + 2 > length:
+            return -1
+        if text[place + size] != c'\r' or text[place + size + 1] != c'\n':
+            return -1
+        words.append(PyBytes_FromStringAndSize(text + place, size))
+        place += size + 2
+        count -= 1
+    return place
+
+
+def take_whole(bytes chunk not None, Py_ssize_t most, Py_ssize_t most_bulk):
+    cdef const char *text = PyBytes_AS_STRING(chunk)
+    cdef Py_ssize_t length = PyBytes_GET_SIZE(chunk), place = 0, end
+    cdef list commands = [], words
+    while place < length and PyList_GET_SIZE(commands) < most:
+        words = []
+        end = command_at(text, length, place, most_bulk, words)
+        if end < 0:
+            break
+        commands.append(words)
+        place = end
+    return commands, place

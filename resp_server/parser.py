@@ -1,7 +1,8 @@
 """Bytes from a client -> commands, each a list of bytes. No I/O.
 
-hiredis does the work as long as the bytes are what they should be. It was made for replies, so what
-it would swallow is caught around it, at little cost to chunks of whole, ordinary commands:
+Commands that a chunk holds as a whole are taken from it by scanning.py, where that is compiled.
+hiredis does the rest as long as the bytes are what they should be. It was made for replies, so what
+it would swallow is caught around it:
 
 - A chunk that begins between two commands is given to it as it is. If it does not begin like a
   command, or ends inside one and holds anything suspicious (a header that announces too much, a
@@ -24,7 +25,7 @@ from collections import deque
 import hiredis
 
 from resp_server.careful import MAX_MULTIBULK, CarefulParser, ProtocolError
-from resp_server.scanning import find_suspicious, holds_huge_collection
+from resp_server.scanning import find_suspicious, holds_huge_collection, take_whole
 
 _COMMAND_START = re.compile(rb"\*([0-9]{1,7})\r\n")
 _HEADER = re.compile(rb"([*$])([0-9]{1,19})\r\n")
@@ -126,7 +127,9 @@ class CommandParser:
 
         A ProtocolError is raised once the commands before it are taken, and from then on.
         """
-        commands: list[list[bytes]] = []
+        commands = self._take_whole(most)
+        if commands and not self._waiting:
+            return commands
         try:
             while self._error is None and len(commands) < most:
                 if self._careful is not None:
@@ -157,6 +160,21 @@ class CommandParser:
             return False
         self._give_chunk()
         return True
+
+    def _take_whole(self, most: int) -> list[list[bytes]]:
+        """Take what is whole in the next chunk, if that is the next thing to be read."""
+        waiting = self._waiting
+        if not waiting or not self._between_commands or self._careful is not None:
+            return []
+        if self._error is not None or self._reader.has_data():
+            return []
+        chunk = waiting[0]
+        commands, used = take_whole(chunk, most, self._max_bulk)
+        if used == len(chunk):
+            waiting.popleft()
+        elif used:
+            waiting[0] = chunk[used:]
+        return commands
 
     def _count_taken(self, commands: list[list[bytes]], before: int) -> None:
         if len(commands) > before:

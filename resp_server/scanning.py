@@ -1,4 +1,5 @@
-"""Looking through a chunk for what hiredis must not get, or not at once. Knows nothing of parsers.
+"""Looking through a chunk: for commands that are there as a whole, which need no hiredis, and for
+what hiredis must not get, or not at once. Knows nothing of parsers.
 
 _scanning.pyx is its compiled twin: every byte that comes is looked at here.
 """
@@ -35,6 +36,19 @@ def holds_huge_collection_in_python(chunk: bytes) -> bool:
     return _HUGE_COLLECTION.search(chunk) is not None
 
 
+def take_whole_in_python(
+    _chunk: bytes, _most: int, _most_bulk: int
+) -> tuple[list[list[bytes]], int]:
+    """Up to `most` commands at the beginning of a chunk, and how many bytes they take.
+
+    Those only that are there to their last byte, written as clients write them, and with words of
+    up to `most_bulk` bytes: whatever else stands there is for others to read. In Python hiredis is
+    quicker, so this takes none.
+    """
+    return [], 0
+
+
+take_whole = twin("resp_server._scanning", "take_whole", take_whole_in_python)
 find_suspicious = twin("resp_server._scanning", "find_suspicious", find_suspicious_in_python)
 holds_huge_collection = twin(
     "resp_server._scanning", "holds_huge_collection", holds_huge_collection_in_python

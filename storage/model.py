@@ -7,7 +7,7 @@ hold thousands of them; everything that exists once a call is a frozen dataclass
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 MAX_TIMESTAMP = 2**63 - 1
 MAX_NAME_BYTES = 65_535
@@ -144,8 +144,8 @@ class Page:
 
     cursor: bytes
     columns: list[ColumnCells]
-    version: int = 0
-    first_expiry: int = 0
+    version: int = field(default=0, compare=False)
+    first_expiry: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ cdef Py_ssize_t TERMINATOR = TERMINATOR_BYTES
 cdef Py_ssize_t EXPIRING_HEADER = EXPIRING_HEADER_BYTES
 cdef Py_ssize_t CELL_OVERHEAD = CELL_OVERHEAD_BYTES
 cdef Py_ssize_t COLUMN_OVERHEAD = COLUMN_OVERHEAD_BYTES
+cdef Py_ssize_t MOST = 2**62
 cdef Py_ssize_t MOST_STEPS = STEPS_BEFORE_SEEK
 
 
@@ -179,7 +180,10 @@ cdef class RowReader:
                 self._begin()
                 if position is not START and position.returned is not None:
                     if compared(start, resume) <= 0:
-                        self._resume(resume, position.returned, position.live)
+                        # A forged cursor may hold numbers that no page could have reached.
+                        self._resume(
+                            resume, min(position.returned, MOST), min(position.live, MOST)
+                        )
                 if compared(start, resume) < 0:
                     start = resume
                 cut = self._read_segment(start, end, columns, count)
