@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import redis
 
-from tests.harness import ServerProcess
+from tests.harness import MakeServer, ServerProcess
 
 _numbers = itertools.count(1)
 
@@ -24,7 +24,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture
-def make_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
+def make_server(tmp_path: Path) -> Iterator[MakeServer]:
     """Starts servers with directives of the test's own; all are gone when the test ends."""
     started: list[ServerProcess] = []
 
@@ -39,9 +39,16 @@ def make_server(tmp_path: Path) -> Iterator[Callable[..., ServerProcess]]:
 
 
 @pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def client(request: pytest.FixtureRequest, server: ServerProcess) -> Iterator[redis.Redis]:
+def protocol(request: pytest.FixtureRequest) -> int:
+    """Once RESP2 and once RESP3."""
+    found: int = request.param
+    return found
+
+
+@pytest.fixture
+def client(server: ServerProcess, protocol: int) -> Iterator[redis.Redis]:
     """A redis-py client on the shared server, once in RESP2 and once in RESP3."""
-    with server.client(protocol=request.param) as connected:
+    with server.client(protocol=protocol) as connected:
         yield connected
 
 

@@ -2,18 +2,23 @@
 
 Knows how to start one on loopback, wait until it answers, stop it, kill it and start it again on
 the same data. Knows nothing of pytest: conftest.py wraps it in fixtures.
+
+Also the one place where tests poll: `until` and `eventually` wait for what comes in its own time.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import inspect
+import itertools
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,38 @@ import redis
 
 ROOT = Path(__file__).resolve().parent.parent
 START_TIMEOUT_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
+"""How long a test waits for what has to come. Only a failure takes as long."""
+_PAUSE_SECONDS = 0.001
+_QUICK_LOOKS = 100
+
+
+def came(holds: Callable[[], bool], patience_seconds: float = PATIENCE_SECONDS) -> bool:
+    """Whether it comes to be so in this time. Returns as soon as it is."""
+    deadline = time.monotonic() + patience_seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_SECONDS)  # leaves the processor to what is waited for
+    return True
+
+
+def until(holds: Callable[[], bool], patience_seconds: float = PATIENCE_SECONDS) -> None:
+    """Return as soon as it is so. AssertionError if that does not come."""
+    assert came(holds, patience_seconds), "what was waited for did not come"
+
+
+async def eventually(holds: Callable[[], bool | Awaitable[bool]]) -> None:
+    """The same while the loop goes on. TimeoutError if it does not come.
+
+    Looks at every turn at first, because most of what is waited for happens in this very loop.
+    """
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        for look in itertools.count():
+            found = holds()
+            if await found if inspect.isawaitable(found) else found:
+                return
+            await asyncio.sleep(0 if look < _QUICK_LOOKS else _PAUSE_SECONDS)
 
 
 def free_port() -> int:
@@ -29,6 +66,15 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def listens(port: int) -> bool:
+    """Whether anybody takes connections on this port of 127.0.0.1."""
+    try:
+        socket.create_connection(("127.0.0.1", port), PATIENCE_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 class ServerProcess:
@@ -69,15 +115,15 @@ class ServerProcess:
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS
-        while not self._answers():
-            if self.process.poll() is not None:
-                raise RuntimeError(f"the server exited with {self.process.returncode}:\n{self.log}")
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"the server did not answer:\n{self.log}")
+        if not came(self._answers, START_TIMEOUT_SECONDS):
+            raise RuntimeError(f"the server did not answer:\n{self.log}")
         return self
 
     def _answers(self) -> bool:
+        """RuntimeError if it never will, because it has exited."""
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the server exited with {self.process.returncode}:\n{self.log}")
         try:
             with self.raw(timeout=START_TIMEOUT_SECONDS) as probe:
                 probe.sendall(b"PING\r\n")
@@ -99,6 +145,11 @@ class ServerProcess:
         assert self.process is not None
         if self.process.poll() is None:
             os.kill(self.process.pid, number)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Its exit code once it is gone, for whatever reason."""
+        assert self.process is not None
         return self.process.wait(timeout=60)
 
     def kill(self) -> None:
@@ -136,3 +187,7 @@ class ServerProcess:
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()
             self.process.wait(timeout=60)
+
+
+MakeServer = Callable[..., ServerProcess]
+"""The fixture make_server: starts a server with these directives."""

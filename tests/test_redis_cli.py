@@ -17,7 +17,7 @@ import struct
 import subprocess
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Self
 
@@ -26,12 +26,11 @@ import pytest
 import commands.families  # noqa: F401 - fills the table
 from commands.table import TABLE
 from tests.certificates import Certificates, make_certificates
-from tests.harness import ServerProcess, free_port
-from tests.server.test_protocol import RealRedis, encode
+from tests.harness import MakeServer, ServerProcess, free_port
+from tests.wire import RealRedis, encode
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-cli") is None, reason="redis-cli is missing")
 
-MakeServer = Callable[..., ServerProcess]
 PATIENCE_SECONDS = 20.0
 WARNING = "Warning: Using a password with '-a' or '-u' option"
 _CONTROL = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")

@@ -1,6 +1,6 @@
 """The wide-column commands, one by one, through redis-py in RESP2 and RESP3.
 
-What an answer is in general is the model's to check (test_model.py); here stand the exact shapes,
+What an answer is in general is the model's to check (against_model/); here stand the exact shapes,
 error texts and corners that the contract names.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.harness import ServerProcess
+from tests.harness import MakeServer, ServerProcess, until
 
 HOUR_MS = 3_600_000
 
@@ -277,7 +277,7 @@ def test_mget_answers_each_row_in_order(client: redis.Redis, dataset: str) -> No
     assert ask(client, "WCGET", dataset, "r", "CURSOR", cursor) == [b"0", [[b"b", [[1, b"w"]]]]]
 
 
-def test_mget_rows_without_room_are_gone_on_with(make_server: Any, dataset: str) -> None:
+def test_mget_rows_without_room_are_gone_on_with(make_server: MakeServer, dataset: str) -> None:
     client = make_server(wc_page_cells=2).client()
     ask(client, "WCMPUT", dataset, "r", 1, "a", "v", "r", 1, "b", "v")
     first, missing = ask(client, "WCMGET", dataset, "ROWS", 2, "r", "none")
@@ -543,8 +543,12 @@ def test_compaction_removes_and_changes_nothing(client: redis.Redis, dataset: st
     ask(client, "WCPUT", dataset, "gone", "PXAT", 1, 1, "c", "v")
     before = ask(client, "WCSCAN", dataset, "VERSIONS", "ALL")
     assert ask(client, "WCDATASET", "COMPACT", dataset) == b"OK"
-    while not info(client, dataset)[b"last-compaction-ms"]:
+
+    def is_over() -> bool:
         assert ask(client, "WCSCAN", dataset, "VERSIONS", "ALL") == before
+        return bool(info(client, dataset)[b"last-compaction-ms"])
+
+    until(is_over)
     assert info(client, dataset)[b"last-compaction-removed-cells"] == 9
     assert ask(client, "WCSCAN", dataset, "VERSIONS", "ALL") == before
 
@@ -582,7 +586,7 @@ def test_unknown_dataset(client: redis.Redis, words: tuple[Any, ...]) -> None:
     assert refusal(client, *call) == "NODATASET no such dataset 'nowhere'"
 
 
-def test_without_auto_create_writes_are_refused(make_server: Any) -> None:
+def test_without_auto_create_writes_are_refused(make_server: MakeServer) -> None:
     client = make_server(wc_auto_create="no").client()
     for words in EVERY_CALL:
         call = ["nowhere" if word == "{}" else word for word in words]
@@ -591,7 +595,26 @@ def test_without_auto_create_writes_are_refused(make_server: Any) -> None:
     client.close()
 
 
-def test_created_with_the_configured_defaults(make_server: Any) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["WCPUT", "d", "row", 5, "column", 1],
+        ["WCMPUT", "d", "row", 5, "column", 1],
+        ["WCINCRBY", "d", "row", "column", 1],
+        ["WCCAS", "d", "row", "column", "IFABSENT", 5, 1],
+    ],
+    ids=lambda words: words[0],
+)
+def test_without_auto_create_only_create_creates(make_server: MakeServer, words: list[Any]) -> None:
+    with make_server(wc_auto_create="no").client() as client:
+        with pytest.raises(redis.ResponseError, match=r"^NODATASET no such dataset 'd'$"):
+            ask(client, *words)
+        assert ask(client, "WCDATASET", "LIST") == []
+        assert ask(client, "WCDATASET", "CREATE", "d") == b"OK"
+        assert ask(client, *words) == 1
+
+
+def test_created_with_the_configured_defaults(make_server: MakeServer) -> None:
     client = make_server(wc_default_maxversions=2, wc_default_ttl=99).client()
     ask(client, "WCPUT", "made", "r", "*", "c", "v")
     ask(client, "WCDATASET", "CREATE", "named", "TTL", 5)
@@ -626,7 +649,7 @@ def test_refused_dataset_calls(client: redis.Redis, words: tuple[Any, ...], text
 # Wide rows
 
 
-def test_million_columns_never_make_a_large_reply(make_server: Any) -> None:
+def test_million_columns_never_make_a_large_reply(make_server: MakeServer) -> None:
     server = make_server(wc_page_bytes="64kb")
     client = server.client()
     pipeline = client.pipeline(transaction=False)

@@ -22,7 +22,7 @@ from examples.wide_column import (
     WideColumn,
     Written,
 )
-from tests.harness import ServerProcess
+from tests.harness import MakeServer, ServerProcess
 
 EVERY_BYTE = bytes(range(256))
 FAR_FUTURE_MS = 4_000_000_000_000
@@ -44,7 +44,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_session_of_the_docstring_answers_as_printed(
-    make_server: Callable[..., ServerProcess],
+    make_server: MakeServer,
 ) -> None:
     server = make_server()
     text = wide_column.__doc__

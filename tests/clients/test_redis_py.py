@@ -28,12 +28,6 @@ PATIENCE_SECONDS = 20.0
 NO_RETRY = Retry(NoBackoff(), 0)
 
 
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def protocol(request: pytest.FixtureRequest) -> int:
-    number: int = request.param
-    return number
-
-
 @pytest.fixture
 def client(servers: Servers, protocol: int) -> Iterator[redis.Redis]:
     with redis.Redis(port=servers.open.port, protocol=protocol) as connected:

@@ -28,12 +28,6 @@ PATIENCE_SECONDS = 20.0
 Use = Callable[[redis.Redis], Awaitable[None]]
 
 
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def protocol(request: pytest.FixtureRequest) -> int:
-    number: int = request.param
-    return number
-
-
 def connected(use: Use, **options: Any) -> None:
     """Run `use` with a client in an event loop of its own."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.clients.rows import (
     new_name,
     one_cell,
 )
+from tests.harness import eventually
 
 glide = pytest.importorskip("glide", reason="valkey-glide is not installed")
 
@@ -158,17 +160,15 @@ def test_subscribe(servers: Servers) -> None:
 
 def test_reconnect(servers: Servers, protocol: Any) -> None:
     async def use(client: Any) -> None:
+        async def answers() -> bool:
+            with contextlib.suppress(glide.ConnectionError, glide.TimeoutError):
+                return bool(await client.ping())
+            return False
+
         name = new_name()
         await client.custom_command(["WCPUT", name, "r", "1", "c", "value"])
         await asyncio.to_thread(servers.open.restart)
-        assert await read_eventually(client, name) == one_cell(1, b"value")
-
-    async def read_eventually(client: Any, name: str) -> Any:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                try:
-                    return await client.custom_command(["WCGET", name, "r"])
-                except (glide.ConnectionError, glide.TimeoutError):
-                    await asyncio.sleep(0.01)
+        await eventually(answers)
+        assert await client.custom_command(["WCGET", name, "r"]) == one_cell(1, b"value")
 
     connected(use, servers.open.port, protocol=protocol)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tests.compare.wire import END, SILENCE, Reply, Wire, encode
+from tests.harness import came
 
 Likeness = Callable[[Reply], Reply]
 """What of a reply is compared; tests/compare/likeness.py has them, each named for what it drops."""
@@ -230,12 +230,9 @@ class _Connections:
         return tuple(replies)
 
     def _until(self, wire: Wire, each: Step) -> tuple[Reply, ...]:
-        deadline = time.monotonic() + UNTIL_SECONDS
         words = [self._filled_in(word) for word in each.words]
-        while each.until not in str(wire.call(*words)).encode():
-            if time.monotonic() > deadline:
-                return (SILENCE,)
-        return ()
+        shown = came(lambda: each.until in str(wire.call(*words)).encode(), UNTIL_SECONDS)
+        return () if shown else (SILENCE,)
 
     def _filled_in(self, word: bytes) -> bytes:
         return _PLACEHOLDER.sub(self._standing_for, word)

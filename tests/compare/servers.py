@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 from tests.compare.wire import END, Reply, Wire
-from tests.harness import ServerProcess, free_port
+from tests.harness import ServerProcess, came, free_port
 
 PATIENCE_SECONDS = 10.0
 START_SECONDS = 30.0
@@ -47,13 +46,17 @@ class RedisProcess:
         self.process = subprocess.Popen(
             ["redis-server", *self._words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
         )
-        deadline = time.monotonic() + START_SECONDS
-        while not self._answers():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"redis-server does not run: {self._words}")
+        if not came(self._answers, START_SECONDS):
+            raise self._failure()
         return self
 
+    def _failure(self) -> RuntimeError:
+        return RuntimeError(f"redis-server does not run: {self._words}")
+
     def _answers(self) -> bool:
+        assert self.process is not None
+        if self.process.poll() is not None:
+            raise self._failure()
         try:
             with Wire(self.port, PATIENCE_SECONDS) as probe:
                 return probe.call("PING") != END
@@ -128,11 +131,11 @@ class Side:
         self.call("ACL", "LOG", "RESET")
 
     def _wait_for_solitude(self) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while self.call("CLIENT", "LIST").text.count(b"\n") > 1:
-            if time.monotonic() > deadline:
-                self.complaints.add("connections that were closed are still listed")
-                return
+        def is_alone() -> bool:
+            return self.call("CLIENT", "LIST").text.count(b"\n") <= 1
+
+        if not came(is_alone, PATIENCE_SECONDS):
+            self.complaints.add("connections that were closed are still listed")
 
     def close(self) -> None:
         self._wire.close()

@@ -18,9 +18,10 @@ from commands.errors import InternalError
 from resp_server.connection import Connection
 from storage.errors import StoreFailure, StoreStalled
 from tests.fuzz.users import new_users
+from tests.harness import eventually
 from tests.server import test_tick
-from tests.server.test_protocol import encode
 from tests.server.test_tick import Host, Transport
+from tests.wire import encode
 
 TURNS_AFTER = 3
 """How many turns of the loop a reply too many may take to come."""
@@ -86,8 +87,7 @@ class FuzzedHost(Host):
     async def end(self) -> None:
         self.clients.unpause()
         self.clients.unblock_all()
-        while self.server.saving.in_progress:
-            await asyncio.sleep(0)
+        await eventually(lambda: not self.server.saving.in_progress)
         self.database.stalls = self.database.failures = 0
         await self.tick.finish()
         await self.engine.close()

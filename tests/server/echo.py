@@ -15,7 +15,7 @@ import uvloop
 
 from resp_server.listening import Listeners
 from resp_server.settings import Settings
-from tests.harness import free_port
+from tests.harness import eventually, free_port
 
 PATIENCE_SECONDS = 15.0
 
@@ -56,8 +56,7 @@ class Doors:
         self.listeners.changed(frozenset(name.replace("_", "-") for name in values))
 
     async def until_empty(self) -> None:
-        while self.connected:
-            await asyncio.sleep(0)
+        await eventually(lambda: not self.connected)
 
 
 @contextlib.asynccontextmanager

@@ -12,7 +12,8 @@ import json
 import socket
 import subprocess
 import sys
-import time
+
+from tests.harness import listens, until
 
 PORT = 6379
 PATIENCE_SECONDS = 20.0
@@ -21,29 +22,16 @@ OTHER_ADDRESS = "10.9.9.1"
 
 def said_to(source: str) -> str:
     """All that the server says to a client of this address that says QUIT, until it is cut off."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        with socket.socket() as client:
-            client.settimeout(PATIENCE_SECONDS)
-            client.bind((source, 0))
-            try:
-                client.connect((OTHER_ADDRESS, PORT))
-            except ConnectionRefusedError:  # the server is not there yet
-                if time.monotonic() > deadline:
-                    raise
-                continue
-            return said(client)
-
-
-def said(client: socket.socket) -> str:
-    received = b""
-    try:
-        client.sendall(b"QUIT\r\n")
-        while data := client.recv(65536):
-            received += data
-    except ConnectionError:  # a server that refuses does not read what was sent, and resets
-        pass
-    return received.decode()
+    address = (OTHER_ADDRESS, PORT)
+    with socket.create_connection(address, PATIENCE_SECONDS, source_address=(source, 0)) as client:
+        received = b""
+        try:
+            client.sendall(b"QUIT\r\n")
+            while data := client.recv(65536):
+                received += data
+        except ConnectionError:  # a server that refuses does not read what was sent, and resets
+            pass
+        return received.decode()
 
 
 def main(command: list[str]) -> None:
@@ -52,6 +40,7 @@ def main(command: list[str]) -> None:
     opened = ["--port", str(PORT), "--bind", "*", "-::*"]
     server = subprocess.Popen([*command, *opened], stdout=sys.stderr)
     try:
+        until(lambda: listens(PORT))
         print(json.dumps([said_to("127.0.0.1"), said_to(OTHER_ADDRESS)]))
     finally:
         server.terminate()

@@ -1,19 +1,23 @@
 """The server with commands that wait, for test_handover.py: with the embedded engine none does.
 
-TESTWAIT ms value       waits, then answers the value; tells the log when it ends, however
-TESTHOLD value          waits until another connection sends TESTRELEASE, then answers the value
-TESTRELEASE             lets all that hold go on; answers how many
+Where a command takes `turns`, it waits so often for something that comes with the loop's next turn,
+or, for 0, for nothing in particular. `held`: until it is released, by TESTRELEASE on another
+connection, or by SIGUSR1 for when no connection is read any more.
+
+TESTWAIT turns value    waits, then answers the value; tells the log when it ends, however
+TESTRELEASE             lets all that are held go on; answers how many
 TESTWAITING             how many wait, in all of these
-TESTFAIL ms             waits, then raises what nobody expects
-TESTREFUSE ms           waits, then raises an error of the commands
-TESTPUT ms dataset row column value    waits, then writes a cell: a write that waited
-TESTTIMEOUT ms          asyncio.timeout around a longer wait, after a trip through the loop
+TESTFAIL turns          waits, then raises what nobody expects
+TESTREFUSE turns        waits, then raises an error of the commands
+TESTPUT turns dataset row column value    waits, then writes a cell: a write that waited
+TESTTIMEOUT ms          asyncio.timeout around an endless wait, after a trip through the loop
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
 
 import resp_server.server
@@ -27,19 +31,50 @@ PATIENCE_SECONDS = 1.0
 """How long the server waits for a command at its end, here."""
 
 log = logging.getLogger(__name__)
-_held: list[asyncio.Future[None]] = []
-_paused: set[object] = set()
+_held: set[asyncio.Event] = set()
+_waiting = 0
 
 
-async def _pause(context: Context, word: bytes) -> None:
-    token = object()
-    _paused.add(token)
+async def _pause(context: Context, turns: bytes) -> None:
+    global _waiting
+    _waiting += 1
     context.client.blocked = True
     try:
-        await asyncio.sleep(int(word) / 1000)
+        if turns == b"held":
+            await _hold()
+        elif turns == b"0":
+            await asyncio.sleep(0)
+        else:
+            for _ in range(int(turns)):
+                await _turn()
     finally:
         context.client.blocked = False
-        _paused.remove(token)
+        _waiting -= 1
+
+
+async def _turn() -> None:
+    turned = asyncio.Event()
+    asyncio.get_running_loop().call_soon(turned.set)
+    await turned.wait()
+
+
+async def _hold() -> None:
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _release)
+    released = asyncio.Event()
+    _held.add(released)
+    try:
+        await released.wait()
+    finally:
+        _held.discard(released)
+
+
+def _release() -> int:
+    """How many were held."""
+    held = list(_held)
+    for released in held:
+        released.set()
+    _held.clear()
+    return len(held)
 
 
 @command(
@@ -49,7 +84,7 @@ async def _pause(context: Context, word: bytes) -> None:
     group="generic",
     since="0.0.0",
     complexity="O(1)",
-    syntax="ms value",
+    syntax="turns value",
 )
 async def testwait(context: Context, words: list[bytes]) -> Reply:
     """Waits and answers the value."""
@@ -63,28 +98,6 @@ async def testwait(context: Context, words: list[bytes]) -> Reply:
 
 
 @command(
-    "TESTHOLD",
-    arity=2,
-    flags="readonly",
-    group="generic",
-    since="0.0.0",
-    complexity="O(1)",
-    syntax="value",
-)
-async def testhold(context: Context, words: list[bytes]) -> Reply:
-    """Waits for TESTRELEASE and answers the value."""
-    held = asyncio.get_running_loop().create_future()
-    _held.append(held)
-    context.client.blocked = True
-    try:
-        await held
-    finally:
-        context.client.blocked = False
-        _held.remove(held)
-    return words[1]
-
-
-@command(
     "TESTRELEASE",
     arity=1,
     flags="readonly",
@@ -93,11 +106,8 @@ async def testhold(context: Context, words: list[bytes]) -> Reply:
     complexity="O(N)",
 )
 async def testrelease(_context: Context, _words: list[bytes]) -> Reply:
-    """Lets those who hold go on."""
-    waiting = [held for held in _held if not held.done()]
-    for held in waiting:
-        held.set_result(None)
-    return len(waiting)
+    """Lets those who are held go on."""
+    return _release()
 
 
 @command(
@@ -105,7 +115,7 @@ async def testrelease(_context: Context, _words: list[bytes]) -> Reply:
 )
 async def testwaiting(_context: Context, _words: list[bytes]) -> Reply:
     """Counts those who wait."""
-    return len(_held) + len(_paused)
+    return _waiting
 
 
 @command(
@@ -115,7 +125,7 @@ async def testwaiting(_context: Context, _words: list[bytes]) -> Reply:
     group="generic",
     since="0.0.0",
     complexity="O(1)",
-    syntax="ms",
+    syntax="turns",
 )
 async def testfail(context: Context, words: list[bytes]) -> Reply:
     """Waits and breaks."""
@@ -130,7 +140,7 @@ async def testfail(context: Context, words: list[bytes]) -> Reply:
     group="generic",
     since="0.0.0",
     complexity="O(1)",
-    syntax="ms",
+    syntax="turns",
 )
 async def testrefuse(context: Context, words: list[bytes]) -> Reply:
     """Waits and refuses."""
@@ -145,12 +155,12 @@ async def testrefuse(context: Context, words: list[bytes]) -> Reply:
     group="generic",
     since="0.0.0",
     complexity="O(1)",
-    syntax="ms dataset row column value",
+    syntax="turns dataset row column value",
 )
 async def testput(context: Context, words: list[bytes]) -> Reply:
     """Waits and writes."""
-    _, pause, dataset, row, column, value = words
-    await _pause(context, pause)
+    _, turns, dataset, row, column, value = words
+    await _pause(context, turns)
     cells = [(row, None, column, value)]
     await context.store.put(dataset, cells, None, context.settings.create_with)
     return 1
@@ -170,10 +180,10 @@ async def testtimeout(_context: Context, words: list[bytes]) -> Reply:
     await asyncio.sleep(0)
     try:
         async with asyncio.timeout(int(words[1]) / 1000):
-            await asyncio.sleep(3600)
+            await asyncio.Event().wait()
     except TimeoutError:
         return b"timed out"
-    return b"slept for an hour"
+    return b"came to an end of what has none"
 
 
 if __name__ == "__main__":

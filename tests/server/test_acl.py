@@ -16,10 +16,9 @@ import redis
 
 from tests.compare.servers import RedisProcess, redis_is_installed
 from tests.compare.wire import END, Reply, Wire
-from tests.harness import ServerProcess
+from tests.harness import MakeServer, ServerProcess
 
 PATIENCE_SECONDS = 10.0
-MakeServer = Callable[..., ServerProcess]
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +32,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """The port of a server whose users only this module changes."""
-    running = ServerProcess(tmp_path_factory.mktemp("acl") / "data", wc_engine="memory")
-    running.start()
-    yield running.port
-    running.close()
+def own_directives() -> dict[str, object]:
+    return {"wc_engine": "memory"}
 
 
 def connect(port: int, protocol: int = 2) -> Wire:
@@ -55,9 +50,9 @@ def log_in(port: int, user: str, password: str = "p") -> Wire:
 
 
 @pytest.fixture
-def admin(own: int) -> Iterator[Wire]:
+def admin(own: ServerProcess) -> Iterator[Wire]:
     """The default user; the others are gone and the log is empty."""
-    with connect(own) as wire:
+    with connect(own.port) as wire:
         for name in wire.call("ACL", "USERS").elements:
             if name.text != b"default":
                 wire.call("ACL", "DELUSER", name.text)
@@ -188,8 +183,8 @@ def set_anew(wire: Wire, rules: list[bytes]) -> tuple[Reply, list[bytes]]:
 
 
 @pytest.mark.parametrize("rules", SAME_LINE)
-def test_the_same_line(reference: int, own: int, rules: str) -> None:
-    with connect(reference) as theirs, connect(own) as ours:
+def test_the_same_line(reference: int, own: ServerProcess, rules: str) -> None:
+    with connect(reference) as theirs, connect(own.port) as ours:
         given = rules.encode().split(b" ")
         expected = set_anew(theirs, given)
         assert set_anew(ours, given) == expected
@@ -198,16 +193,18 @@ def test_the_same_line(reference: int, own: int, rules: str) -> None:
 
 
 @pytest.mark.parametrize("rules", SAME_WORDS)
-def test_the_same_words_where_redis_has_no_order(reference: int, own: int, rules: str) -> None:
-    with connect(reference) as theirs, connect(own) as ours:
+def test_the_same_words_where_redis_has_no_order(
+    reference: int, own: ServerProcess, rules: str
+) -> None:
+    with connect(reference) as theirs, connect(own.port) as ours:
         given = rules.encode().split(b" ")
         (_, [expected]), (_, [line]) = set_anew(theirs, given), set_anew(ours, given)
         assert sorted(line.split()) == sorted(expected.split())
 
 
 @pytest.mark.parametrize("rules", SAME_ERROR)
-def test_the_same_error(reference: int, own: int, rules: str) -> None:
-    with connect(reference) as theirs, connect(own) as ours:
+def test_the_same_error(reference: int, own: ServerProcess, rules: str) -> None:
+    with connect(reference) as theirs, connect(own.port) as ours:
         given = rules.encode().split(b" ")
         expected = set_anew(theirs, given)
         assert set_anew(ours, given) == expected
@@ -216,8 +213,8 @@ def test_the_same_error(reference: int, own: int, rules: str) -> None:
 
 
 @pytest.mark.parametrize("rule", [b"~a b", b"&a b", b"~a\tb", b"+ping ", b"+ ping", b"", b"~\x00"])
-def test_the_same_for_words_with_spaces(reference: int, own: int, rule: bytes) -> None:
-    with connect(reference) as theirs, connect(own) as ours:
+def test_the_same_for_words_with_spaces(reference: int, own: ServerProcess, rule: bytes) -> None:
+    with connect(reference) as theirs, connect(own.port) as ours:
         assert set_anew(ours, [rule]) == set_anew(theirs, [rule])
 
 
@@ -284,13 +281,12 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
 @pytest.mark.parametrize("call", CALLS)
-def test_the_same_reply(reference: int, own: int, call: str, protocol: int) -> None:
+def test_the_same_reply(reference: int, own: ServerProcess, call: str, protocol: int) -> None:
     commands = ["+ping", "+client|id", "+watch", "+select|0"]
     rules = [*commands, "+publish", "+subscribe", "+psubscribe", "~a", "%R~r", "&c"]
     replies = []
-    for port in (reference, own):
+    for port in (reference, own.port):
         with connect(port, protocol) as wire:
             for name in wire.call("ACL", "USERS").elements:
                 if name.text not in (b"default", b"x"):
@@ -308,10 +304,9 @@ def _in_order(reply: Reply) -> Reply:
     return Reply(reply.kind, tuple(map(_in_order, reply.elements)) or reply.text)
 
 
-@pytest.mark.parametrize("protocol", [2, 3], ids=["resp2", "resp3"])
-def test_a_log_entry_has_the_same_shape(reference: int, own: int, protocol: int) -> None:
+def test_a_log_entry_has_the_same_shape(reference: int, own: ServerProcess, protocol: int) -> None:
     shapes = []
-    for port in (reference, own):
+    for port in (reference, own.port):
         with connect(port, protocol) as wire, connect(port) as other:
             wire.call("ACL", "LOG", "RESET")
             wire.call("ACL", "SETUSER", "x", "reset", "on", ">p", "+acl|whoami")
@@ -334,19 +329,21 @@ def test_a_log_entry_has_the_same_shape(reference: int, own: int, protocol: int)
     assert shapes[0] == shapes[1]
 
 
-def test_categories_are_those_of_redis_and_our_own(reference: int, own: int) -> None:
-    with connect(reference) as theirs, connect(own) as ours:
+def test_categories_are_those_of_redis_and_our_own(reference: int, own: ServerProcess) -> None:
+    with connect(reference) as theirs, connect(own.port) as ours:
         expected = theirs.call("ACL", "CAT")
         assert ours.call("ACL", "CAT") == Reply(
             "array", (*expected.elements, Reply("bulk", b"widecolumn"))
         )
 
 
-def test_the_commands_of_a_category_are_in_it_in_redis_too(reference: int, own: int) -> None:
+def test_the_commands_of_a_category_are_in_it_in_redis_too(
+    reference: int, own: ServerProcess
+) -> None:
     def commands(wire: Wire, category: bytes) -> set[bytes]:
         return {name.text for name in wire.call("ACL", "CAT", category).elements}
 
-    with connect(reference) as theirs, connect(own) as ours:
+    with connect(reference) as theirs, connect(own.port) as ours:
         categories = [category.text for category in theirs.call("ACL", "CAT").elements]
         known = {category: commands(theirs, category) for category in categories}
         shared = set[bytes]().union(*known.values())
@@ -411,9 +408,9 @@ def test_datasets_are_the_keys(admin: Wire, call: str, denied: str | None) -> No
         assert reply.text.endswith(denied.encode())
 
 
-def test_what_is_denied_is_answered_with_noperm(own: int, admin: Wire) -> None:
+def test_what_is_denied_is_answered_with_noperm(own: ServerProcess, admin: Wire) -> None:
     admin.call("ACL", "SETUSER", "x", "on", ">p", "+@widecolumn", "+publish", "~mine*", "&c")
-    with log_in(own, "x") as wire:
+    with log_in(own.port, "x") as wire:
         assert wire.call("WCPUT", "mine1", "row", "1", "c", "v") == Reply("integer", b"1")
         refused = [
             (("WCPUT", "other", "row", "1", "c", "v"), "one of the keys used as arguments"),
@@ -429,9 +426,9 @@ def test_what_is_denied_is_answered_with_noperm(own: int, admin: Wire) -> None:
     assert admin.call("WCGET", "other", "row").text.startswith(b"NODATASET")
 
 
-def test_a_change_is_felt_by_those_logged_in(own: int, admin: Wire) -> None:
+def test_a_change_is_felt_by_those_logged_in(own: ServerProcess, admin: Wire) -> None:
     admin.call("ACL", "SETUSER", "x", "on", ">p", "+@all", "~*", "&*")
-    with log_in(own, "x") as wire:
+    with log_in(own.port, "x") as wire:
         assert wire.call("ACL", "WHOAMI").text == b"x"
         admin.call("ACL", "SETUSER", "x", "-acl")
         assert wire.call("ACL", "WHOAMI").text.startswith(b"NOPERM")
@@ -441,17 +438,21 @@ def test_a_change_is_felt_by_those_logged_in(own: int, admin: Wire) -> None:
         assert wire.call("ACL", "WHOAMI").text == b"x"
 
 
-def test_who_takes_rights_from_itself_feels_it_too(own: int, admin: Wire) -> None:
+def test_who_takes_rights_from_itself_feels_it_too(own: ServerProcess, admin: Wire) -> None:
     admin.call("ACL", "SETUSER", "x", "on", ">p", "+@all", "~*", "&*")
-    with log_in(own, "x") as wire:
+    with log_in(own.port, "x") as wire:
         assert is_ok(wire.call("ACL", "SETUSER", "x", "-acl|users"))
         assert wire.call("ACL", "USERS").text.startswith(b"NOPERM")
 
 
-def test_a_deleted_user_is_disconnected(own: int, admin: Wire) -> None:
+def test_a_deleted_user_is_disconnected(own: ServerProcess, admin: Wire) -> None:
     for name in ("x", "y"):
         admin.call("ACL", "SETUSER", name, "on", ">p", "+@all", "~*", "&*")
-    with log_in(own, "x") as one, log_in(own, "x") as another, log_in(own, "y") as stays:
+    with (
+        log_in(own.port, "x") as one,
+        log_in(own.port, "x") as another,
+        log_in(own.port, "y") as stays,
+    ):
         assert admin.call("ACL", "DELUSER", "x", "nosuch") == Reply("integer", b"1")
         assert one.read() == END
         assert another.read() == END
@@ -461,13 +462,13 @@ def test_a_deleted_user_is_disconnected(own: int, admin: Wire) -> None:
     assert admin.call("ACL", "USERS").elements == (Reply("bulk", b"default"),)
 
 
-def test_who_may_not_listen_any_more_is_disconnected(own: int, admin: Wire) -> None:
+def test_who_may_not_listen_any_more_is_disconnected(own: ServerProcess, admin: Wire) -> None:
     admin.call("ACL", "SETUSER", "x", "on", ">p", "+@all", "~*", "&c", "&d*")
     with (
-        log_in(own, "x") as one,
-        log_in(own, "x") as another,
-        log_in(own, "x") as third,
-        log_in(own, "x") as silent,
+        log_in(own.port, "x") as one,
+        log_in(own.port, "x") as another,
+        log_in(own.port, "x") as third,
+        log_in(own.port, "x") as silent,
     ):
         assert one.call("SUBSCRIBE", "c").kind == "array"
         assert another.call("PSUBSCRIBE", "d*").kind == "array"
@@ -481,9 +482,9 @@ def test_who_may_not_listen_any_more_is_disconnected(own: int, admin: Wire) -> N
         assert silent.call("ACL", "WHOAMI").text == b"x"
 
 
-def test_the_log_tells_what_was_refused(own: int, admin: Wire) -> None:
+def test_the_log_tells_what_was_refused(own: ServerProcess, admin: Wire) -> None:
     admin.call("ACL", "SETUSER", "x", "on", ">p", "+@all", "-@admin", "~mine", "&c")
-    with log_in(own, "x") as wire:
+    with log_in(own.port, "x") as wire:
         for _ in range(3):
             wire.call("WCGET", "other", "row")
         wire.call("ACL", "LIST")
@@ -514,9 +515,9 @@ def test_the_log_tells_what_was_refused(own: int, admin: Wire) -> None:
     assert admin.call("ACL", "LOG").elements == ()
 
 
-def test_rights_lost_after_queueing_are_lost_in_exec(own: int, admin: Wire) -> None:
+def test_rights_lost_after_queueing_are_lost_in_exec(own: ServerProcess, admin: Wire) -> None:
     admin.call("ACL", "SETUSER", "x", "on", ">p", "+@all", "~*")
-    with log_in(own, "x") as wire:
+    with log_in(own.port, "x") as wire:
         assert is_ok(wire.call("MULTI"))
         assert wire.call("WCGET", "other", "row").text == b"QUEUED"
         admin.call("ACL", "SETUSER", "x", "resetkeys")
@@ -525,9 +526,9 @@ def test_rights_lost_after_queueing_are_lost_in_exec(own: int, admin: Wire) -> N
         assert reply.text.endswith(b"no permission to touch the specified keys")
 
 
-def test_reset_makes_a_client_the_default_user(own: int, admin: Wire) -> None:
+def test_reset_makes_a_client_the_default_user(own: ServerProcess, admin: Wire) -> None:
     admin.call("ACL", "SETUSER", "x", "on", ">p")
-    with log_in(own, "x") as wire:
+    with log_in(own.port, "x") as wire:
         assert wire.call("ACL", "WHOAMI").kind == "error"
         assert wire.call("RESET").text == b"RESET"
         assert wire.call("ACL", "WHOAMI").text == b"default"
@@ -547,8 +548,8 @@ def test_who_waits_for_a_password_is_let_in_when_none_is_needed(
             assert new.call("PING").text == b"PONG"
 
 
-def test_a_stock_client_manages_users(own: int, admin: Wire) -> None:
-    with redis.Redis(port=own) as client:
+def test_a_stock_client_manages_users(own: ServerProcess, admin: Wire) -> None:
+    with redis.Redis(port=own.port) as client:
         assert client.acl_setuser(
             "x", enabled=True, passwords=["+p"], categories=["+@widecolumn"], keys=["mine*"]
         )
@@ -556,7 +557,7 @@ def test_a_stock_client_manages_users(own: int, admin: Wire) -> None:
         assert found["flags"] == ["on"]
         assert found["categories"] == ["-@all", "+@widecolumn"]
         assert client.acl_users() == ["default", "x"]
-        with redis.Redis(port=own, username="x", password="p") as other:
+        with redis.Redis(port=own.port, username="x", password="p") as other:
             assert other.execute_command("WCPUT", "mine", "row", "1", "c", "v") == 1
             with pytest.raises(redis.exceptions.NoPermissionError):
                 other.execute_command("WCGET", "other", "row")

@@ -11,8 +11,8 @@ from unittest import mock
 from resp_server import scheduling
 from resp_server.compactions import Compactions
 from resp_server.settings import Settings
-from tests.harness import ServerProcess
-from tests.server.test_protocol import Wire, until
+from tests.harness import ServerProcess, until
+from tests.wire import Wire
 
 MakeServer = Callable[..., ServerProcess]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,12 @@ import pytest
 import redis
 
 from resp_server.settings import DIRECTIVES, FIXED
-from tests.harness import ROOT, ServerProcess, free_port
-from tests.server.test_protocol import Wire
-
-MakeServer = Callable[..., ServerProcess]
+from tests.harness import ROOT, MakeServer, ServerProcess, free_port
+from tests.wire import Wire
 
 
 @pytest.fixture
-def own(make_server: MakeServer) -> Iterator[redis.Redis]:
+def own_client(make_server: MakeServer) -> Iterator[redis.Redis]:
     """A client of a server that nobody else uses."""
     with make_server().client() as connected:
         yield connected
@@ -94,24 +92,33 @@ def test_redis_benchmark_finds_what_it_asks_for(server: ServerProcess) -> None:
 # What a change does
 
 
-def test_all_or_none_is_set(own: redis.Redis) -> None:
-    config(own, "SET", "timeout", 100, "wc-page-cells", 5)
-    refusal(own, "SET", "timeout", 200, "wc-page-cells", 0)
-    assert config(own, "GET", "timeout", "wc-page-cells") == {
+def test_all_or_none_is_set(own_client: redis.Redis) -> None:
+    config(own_client, "SET", "timeout", 100, "wc-page-cells", 5)
+    refusal(own_client, "SET", "timeout", 200, "wc-page-cells", 0)
+    assert config(own_client, "GET", "timeout", "wc-page-cells") == {
         b"timeout": b"100",
         b"wc-page-cells": b"5",
     }
 
 
-def test_directives_of_wide_columns_act_at_once(own: redis.Redis) -> None:
-    config(own, "SET", "wc-auto-create", "no")
+def test_directives_of_wide_columns_act_at_once(own_client: redis.Redis) -> None:
+    config(own_client, "SET", "wc-auto-create", "no")
     with pytest.raises(redis.ResponseError):
-        own.execute_command("WCPUT", "d", "r", "*", "c", "v")
-    config(own, "SET", "wc-auto-create", "yes", "wc-default-maxversions", 1, "wc-page-columns", 2)
+        own_client.execute_command("WCPUT", "d", "r", "*", "c", "v")
+    config(
+        own_client,
+        "SET",
+        "wc-auto-create",
+        "yes",
+        "wc-default-maxversions",
+        1,
+        "wc-page-columns",
+        2,
+    )
     for column in ("a", "b", "c"):
-        own.execute_command("WCPUT", "d", "r", 1, column, "v")
-    assert own.execute_command("WCDATASET", "INFO", "d")[b"maxversions"] == 1
-    _, columns = own.execute_command("WCGET", "d", "r")
+        own_client.execute_command("WCPUT", "d", "r", 1, column, "v")
+    assert own_client.execute_command("WCDATASET", "INFO", "d")[b"maxversions"] == 1
+    _, columns = own_client.execute_command("WCGET", "d", "r")
     assert len(columns) == 2
 
 
@@ -145,21 +152,21 @@ def test_a_password_holds_for_those_who_come(make_server: MakeServer) -> None:
             assert another.call("PING") == b"PONG"
 
 
-def test_a_password_is_not_in_the_slow_log(own: redis.Redis) -> None:
-    config(own, "SET", "slowlog-log-slower-than", 0)
-    config(own, "SET", "timeout", 0, "requirepass", "secret")
-    own.execute_command("AUTH", "secret")
-    logged = own.execute_command("SLOWLOG", "GET", -1)
+def test_a_password_is_not_in_the_slow_log(own_client: redis.Redis) -> None:
+    config(own_client, "SET", "slowlog-log-slower-than", 0)
+    config(own_client, "SET", "timeout", 0, "requirepass", "secret")
+    own_client.execute_command("AUTH", "secret")
+    logged = own_client.execute_command("SLOWLOG", "GET", -1)
     assert b"requirepass" in repr(logged).encode()
     assert "secret" not in repr(logged)
 
 
-def test_counts_begin_anew(own: redis.Redis) -> None:
+def test_counts_begin_anew(own_client: redis.Redis) -> None:
     for _ in range(50):
-        own.ping()
-    assert own.info("stats")["total_commands_processed"] >= 50
-    assert config(own, "RESETSTAT") in (b"OK", True)
-    assert own.info("stats")["total_commands_processed"] < 50
+        own_client.ping()
+    assert own_client.info("stats")["total_commands_processed"] >= 50
+    assert config(own_client, "RESETSTAT") in (b"OK", True)
+    assert own_client.info("stats")["total_commands_processed"] < 50
 
 
 # The file

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import ServerProcess
-from tests.server.test_protocol import Wire, encode, until
+from tests.harness import MakeServer, ServerProcess, until
+from tests.wire import Wire, encode
 
-MakeServer = Callable[..., ServerProcess]
 CALLS = 20
 needs_strace = pytest.mark.skipif(
     shutil.which("strace") is None, reason="strace, which shows the order of calls, is not here"

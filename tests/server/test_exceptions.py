@@ -14,7 +14,7 @@ import hiredis
 import pytest
 
 from tests.harness import ServerProcess
-from tests.server.test_protocol import MEGABYTE, Wire, encode, resident_bytes
+from tests.wire import MEGABYTE, Wire, encode, resident_bytes
 
 WARMING, EXCEPTIONS = 2_000, 10_000
 MOST_GROWTH_BYTES = 4 * MEGABYTE

@@ -8,6 +8,7 @@ made outside any task, as a connection makes it. Then a whole server with comman
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import sys
@@ -19,8 +20,8 @@ import pytest
 import uvloop
 
 from resp_server.handover import Suspended
-from tests.harness import ServerProcess
-from tests.server.test_protocol import Wire, encode, until
+from tests.harness import MakeServer, ServerProcess, until
+from tests.wire import Wire, encode
 
 Scenario = Callable[[], Coroutine[Any, Any, None]]
 Runner = Callable[[Scenario], None]
@@ -87,8 +88,15 @@ async def at_once(value: Any) -> Any:
     return value
 
 
+async def turn() -> None:
+    """Wait for something that comes with the loop's next turn."""
+    turned = asyncio.Event()
+    asyncio.get_running_loop().call_soon(turned.set)
+    await turned.wait()
+
+
 async def wait_once() -> str:
-    await asyncio.sleep(0.001)
+    await turn()
     return "value"
 
 
@@ -100,7 +108,7 @@ async def wait_for_nothing() -> str:
 async def wait_often() -> str:
     for _ in range(3):
         await asyncio.sleep(0)
-        await asyncio.sleep(0.001)
+        await turn()
     return "value"
 
 
@@ -194,7 +202,7 @@ def test_it_is_told_at_the_step_in_which_the_handler_ends(run: Runner) -> None:
 @pytest.mark.parametrize("error", [RuntimeError("broken"), KeyError("x"), TimeoutError()])
 def test_an_error_is_told_and_the_task_ends_well(run: Runner, error: Exception) -> None:
     async def handler() -> None:
-        await asyncio.sleep(0.001)
+        await turn()
         raise error
 
     async def scenario() -> None:
@@ -288,7 +296,7 @@ def test_cancelled_after_some_steps_the_handler_cleans_up(run: Runner, steps: in
                 await asyncio.Event().wait()
             finally:
                 await asyncio.sleep(0)
-                await asyncio.sleep(0.001)
+                await turn()
                 events.append("finally")
 
         handover = await hand_over(handler())
@@ -377,7 +385,7 @@ def test_only_a_task_may_drive_it(run: Runner) -> None:
 
 
 @pytest.fixture
-def waiting(make_server: Callable[..., ServerProcess]) -> ServerProcess:
+def waiting(make_server: MakeServer) -> ServerProcess:
     """A server whose table has the commands of suspending_server.py too."""
     return make_server(command=(sys.executable, "-m", "tests.server.suspending_server"))
 
@@ -447,7 +455,7 @@ def test_a_pipeline_of_commands_that_all_wait(waiting: ServerProcess) -> None:
 
 def test_others_are_served_while_one_waits(waiting: ServerProcess) -> None:
     with Wire(waiting) as wire, Wire(waiting) as other:
-        wire.send(encode("TESTHOLD", "held"), encode("PING"))
+        wire.send(encode("TESTWAIT", "held", "held"), encode("PING"))
         await_waiting(waiting, 1)
         for number in range(MANY):
             assert other.call("ECHO", number) == b"%d" % number
@@ -459,7 +467,7 @@ def test_others_are_served_while_one_waits(waiting: ServerProcess) -> None:
 def test_many_wait_at_once(waiting: ServerProcess) -> None:
     wires = [Wire(waiting) for _ in range(20)]
     for number, wire in enumerate(wires):
-        wire.send(encode("TESTHOLD", number))
+        wire.send(encode("TESTWAIT", "held", number))
     await_waiting(waiting, 20)
     with Wire(waiting) as other:
         assert other.call("TESTRELEASE") == 20
@@ -470,7 +478,7 @@ def test_many_wait_at_once(waiting: ServerProcess) -> None:
 
 def test_what_comes_in_while_it_waits_is_run_afterwards(waiting: ServerProcess) -> None:
     with Wire(waiting) as wire, Wire(waiting) as other:
-        wire.send(encode("TESTHOLD", "held"))
+        wire.send(encode("TESTWAIT", "held", "held"))
         await_waiting(waiting, 1)
         for number in range(MANY):
             wire.send(encode("ECHO", number))
@@ -481,7 +489,7 @@ def test_what_comes_in_while_it_waits_is_run_afterwards(waiting: ServerProcess) 
 def test_a_client_that_leaves_while_it_waits_does_no_harm(waiting: ServerProcess) -> None:
     with Wire(waiting) as other:
         with Wire(waiting) as wire:
-            wire.send(encode("TESTWAIT", 3_600_000, "gone"), encode("PING"))
+            wire.send(encode("TESTWAIT", "held", "gone"), encode("PING"))
             wire.send(encode("WCPUT", "d", "r", 1, "never", "v"))
             await_waiting(waiting, 1)
         until(lambda: "TESTWAIT gone was cancelled" in waiting.log)
@@ -495,7 +503,7 @@ def test_a_client_that_leaves_while_it_waits_does_no_harm(waiting: ServerProcess
 def test_a_client_that_resets_the_connection_while_it_waits(waiting: ServerProcess) -> None:
     with Wire(waiting) as other:
         wire = Wire(waiting)
-        wire.send(encode("TESTHOLD", "gone"))
+        wire.send(encode("TESTWAIT", "held", "gone"))
         await_waiting(waiting, 1)
         wire.reset()
         await_waiting(waiting, 0)
@@ -506,7 +514,7 @@ def test_a_client_that_resets_the_connection_while_it_waits(waiting: ServerProce
 def test_nobody_waits_for_a_client_that_sends_no_more(waiting: ServerProcess) -> None:
     """As in Redis: the end of its bytes is the end of the client."""
     with Wire(waiting) as wire:
-        wire.send(encode("PING"), encode("TESTHOLD", "held"), encode("PING"))
+        wire.send(encode("PING"), encode("TESTWAIT", "held", "held"), encode("PING"))
         await_waiting(waiting, 1)
         wire.socket.shutdown(socket.SHUT_WR)
         await_waiting(waiting, 0)
@@ -525,9 +533,12 @@ def test_a_server_that_is_told_to_stop_answers_what_waits(
     waiting: ServerProcess, number: signal.Signals
 ) -> None:
     with Wire(waiting) as wire:
-        wire.send(encode("TESTPUT", 300, "d", "r", "c", "waited"), encode("PING"))
+        wire.send(encode("TESTPUT", "held", "d", "r", "c", "waited"), encode("PING"))
         await_waiting(waiting, 1)
-        assert waiting.stop(number) == 0
+        os.kill(waiting.pid, number)
+        until(lambda: "shutting down" in waiting.log)
+        os.kill(waiting.pid, signal.SIGUSR1)  # the command goes on
+        assert waiting.wait() == 0
         assert wire.read_to_end() == b":1\r\n"
     assert "Traceback" not in waiting.log
     waiting.start()
@@ -540,7 +551,7 @@ def test_a_server_that_is_told_to_stop_gives_up_what_waits_too_long(
     waiting: ServerProcess,
 ) -> None:
     with Wire(waiting) as wire:
-        wire.send(encode("TESTWAIT", 3_600_000, "long"))
+        wire.send(encode("TESTWAIT", "held", "long"))
         await_waiting(waiting, 1)
         assert waiting.stop() == 0
         assert wire.read_to_end() == b""

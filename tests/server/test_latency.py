@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -16,25 +15,17 @@ SLOW = ("DEBUG", "SLEEP", str(SLOW_MS / 1000))
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server that remembers what takes 10 ms."""
-    running = ServerProcess(
-        tmp_path_factory.mktemp("latency") / "data",
-        latency_monitor_threshold=10,
-        enable_debug_command="yes",
-    )
-    yield running.start()
-    running.close()
+def own_directives() -> dict[str, object]:
+    """What takes 10 ms is remembered."""
+    return {"latency_monitor_threshold": 10, "enable_debug_command": "yes"}
 
 
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def wire(request: pytest.FixtureRequest, watched: ServerProcess) -> Iterator[Wire]:
+@pytest.fixture
+def wire(typed_wire: Wire) -> Wire:
     """A connection to a server with nothing in its memory."""
-    with Wire(watched.port, PATIENCE_SECONDS) as connected:
-        connected.call("HELLO", str(request.param))
-        connected.call("LATENCY", "RESET")
-        connected.call("CONFIG", "RESETSTAT")
-        yield connected
+    typed_wire.call("LATENCY", "RESET")
+    typed_wire.call("CONFIG", "RESETSTAT")
+    return typed_wire
 
 
 def text_of(reply: Reply) -> str:

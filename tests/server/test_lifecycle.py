@@ -13,17 +13,16 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from tests.harness import ROOT, ServerProcess, free_port
-from tests.server.test_protocol import Wire, encode, until
+from tests.harness import ROOT, MakeServer, ServerProcess, free_port, until
+from tests.wire import Wire, encode
 
-MakeServer = Callable[..., ServerProcess]
 CELLS = 7
 """Cells of one call, in the rounds of kill -9."""
 

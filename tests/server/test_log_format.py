@@ -6,7 +6,6 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,9 +13,8 @@ import pytest
 
 from resp_server.logs import JsonLines, TextLines
 from resp_server.settings import BadSetting, from_command_line
-from tests.harness import ServerProcess
+from tests.harness import MakeServer
 
-MakeServer = Callable[..., ServerProcess]
 MOMENT = datetime(2026, 11, 21, 16, 3, 45, 123_000, UTC)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.compare.servers import RedisProcess, redis_is_installed
@@ -13,11 +11,9 @@ from tests.harness import ServerProcess
 PATIENCE_SECONDS = 10.0
 
 
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def wire(request: pytest.FixtureRequest, server: ServerProcess) -> Iterator[Wire]:
-    with Wire(server.port, PATIENCE_SECONDS) as connected:
-        connected.call("HELLO", str(request.param))
-        yield connected
+@pytest.fixture
+def wire(typed_wire: Wire) -> Wire:
+    return typed_wire
 
 
 def is_null(reply: Reply) -> bool:

@@ -8,66 +8,43 @@ from __future__ import annotations
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import hiredis
 import pytest
 
-from tests.harness import ServerProcess
-from tests.server.test_protocol import Wire, Word, encode, until
+from tests.harness import MakeServer, ServerProcess, until
+from tests.server.conftest import Connect
+from tests.wire import Wire, Word, encode
 
-MakeServer = Callable[..., ServerProcess]
-Connect = Callable[[], Wire]
 END = "end of what is shown"
 LINE = re.compile(rb"(\d+\.\d{6}) \[(\d+) (\S+)\] (.+)", re.DOTALL)
 SECRET = "hole-in-the-wall"
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of this module's own: nobody else is seen."""
-    running = ServerProcess(
-        tmp_path_factory.mktemp("monitor") / "data", client_output_buffer_limit="pubsub 1mb 0 0"
-    )
-    yield running.start()
-    running.close()
-
-
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def protocol(request: pytest.FixtureRequest) -> int:
-    found: int = request.param
-    return found
+def own_directives() -> dict[str, object]:
+    return {"client_output_buffer_limit": "pubsub 1mb 0 0"}
 
 
 @pytest.fixture
-def connect(own: ServerProcess, protocol: int) -> Iterator[Connect]:
-    """Makes monitors; all are gone when the test ends."""
-    connected: list[Wire] = []
+def look_on(connect: Connect) -> Callable[[], Wire]:
+    """Makes monitors."""
 
     def make() -> Wire:
-        wire = Wire(own)
-        connected.append(wire)
-        wire.call("HELLO", protocol)
+        wire = connect()
         assert wire.call("MONITOR") == b"OK"
         return wire
 
-    yield make
-    for wire in connected:
-        wire.close()
+    return make
 
 
 @pytest.fixture
-def other(own: ServerProcess) -> Iterator[Wire]:
-    with Wire(own) as connected:
-        yield connected
-
-
-@pytest.fixture
-def monitor(other: Wire, connect: Connect) -> Wire:
+def monitor(other: Wire, look_on: Callable[[], Wire]) -> Wire:
     """One that looks on; the other was there before it."""
-    return connect()
+    return look_on()
 
 
 def address_of(wire: Wire) -> bytes:
@@ -311,8 +288,8 @@ def test_who_may_not_administer_may_not_look_on(own: ServerProcess, other: Wire)
 # Several, and their end
 
 
-def test_several_monitors_see_the_same(connect: Connect, other: Wire) -> None:
-    monitors = [connect() for _ in range(5)]
+def test_several_monitors_see_the_same(look_on: Callable[[], Wire], other: Wire) -> None:
+    monitors = [look_on() for _ in range(5)]
     for monitor in monitors[:-1]:  # each saw those that came after it say HELLO
         monitor.read(len(monitors) - 1 - monitors.index(monitor))
     for number in range(100):
@@ -325,12 +302,12 @@ def test_several_monitors_see_the_same(connect: Connect, other: Wire) -> None:
 
 @pytest.mark.parametrize("end", ["RESET", "QUIT", "close", "cut", "kill"])
 def test_a_monitor_ends_and_others_go_on(
-    connect: Connect, own: ServerProcess, other: Wire, end: str
+    look_on: Callable[[], Wire], own: ServerProcess, other: Wire, end: str
 ) -> None:
     with Wire(own) as ending:
         identifier = ending.call("CLIENT", "ID")
         assert ending.call("MONITOR") == b"OK"
-        stays = connect()
+        stays = look_on()
         ending.read(1)
         assert flags_of(other, identifier) == b"O"
         if end == "RESET":
@@ -390,9 +367,9 @@ def test_a_silenced_monitor_is_shown_nothing(own: ServerProcess, other: Wire) ->
 
 
 def test_a_slow_monitor_is_cut_off_and_others_do_not_notice(
-    connect: Connect, own: ServerProcess, other: Wire
+    look_on: Callable[[], Wire], own: ServerProcess, other: Wire
 ) -> None:
-    attentive = connect()
+    attentive = look_on()
     value = b"x" * 100_000
     with Wire(own) as silent:
         identifier = silent.call("CLIENT", "ID")

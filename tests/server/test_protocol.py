@@ -1,7 +1,7 @@
 """The protocol as bytes on a socket: replies, errors, limits, and what hostile clients get.
 
 Where a real redis-server is installed (apt install redis-server; CI does), what both answer is
-compared byte for byte. `Wire`, `encode` and `until` serve the other tests of this folder too.
+compared byte for byte.
 """
 
 from __future__ import annotations
@@ -9,167 +9,33 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-import selectors
 import shutil
 import socket
-import struct
-import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Protocol, Self
+from collections.abc import Iterator
+from typing import Any
 
 import hiredis
 import pytest
 
-from tests.harness import ServerProcess, free_port
+from tests.harness import MakeServer, ServerProcess, until
+from tests.wire import (
+    MEGABYTE,
+    MEMORY_LIMIT,
+    PATIENCE_SECONDS,
+    RealRedis,
+    Wire,
+    Word,
+    encode,
+    resident_bytes,
+)
 
-Word = bytes | str | int
 Command = tuple[Word, ...]
-MEGABYTE = 1024 * 1024
-PATIENCE_SECONDS = 15.0
-MEMORY_LIMIT = 300 * MEGABYTE
 SENTINEL: tuple[Command, bytes] = (("ECHO", "end of the talk"), b"end of the talk\r\n")
 SENTINEL_BEFORE_LOGIN: tuple[Command, bytes] = (
     ("HELLO", 2, "sentinel"),
     b"-ERR Syntax error in HELLO option 'sentinel'\r\n",
 )
-
-
-def encode(*words: Word) -> bytes:
-    """A command as an array of bulk strings."""
-    raw = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    return b"*%d\r\n" % len(raw) + b"".join(b"$%d\r\n%b\r\n" % (len(word), word) for word in raw)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Return as soon as it is so. The condition should take a moment, like asking the server."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "what was waited for did not come"
-
-
-class Listening(Protocol):
-    """Something one can connect to."""
-
-    def raw(self, timeout: float = ...) -> socket.socket: ...
-
-
-class Wire:
-    """A raw connection: bytes as they are, or replies as hiredis reads them."""
-
-    def __init__(self, server: Listening) -> None:
-        self.socket = server.raw(timeout=PATIENCE_SECONDS)
-        self._reader = hiredis.Reader(notEnoughData=self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self.socket.close()
-
-    def reset(self) -> None:
-        """End the connection with a RST, as a client that is killed may."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.socket.close()
-
-    def send(self, *data: bytes) -> None:
-        self.socket.sendall(b"".join(data))
-
-    def read(self, count: int) -> list[Any]:
-        """The next replies. An error among them is a hiredis.ReplyError."""
-        replies: list[Any] = []
-        while len(replies) < count:
-            reply = self._reader.gets()
-            if reply is self:
-                data = self.socket.recv(MEGABYTE)
-                assert data, f"the connection ended after {len(replies)} of {count} replies"
-                self._reader.feed(data)
-            else:
-                replies.append(reply)
-        return replies
-
-    def call(self, *words: Word) -> Any:
-        self.send(encode(*words))
-        (reply,) = self.read(1)
-        return reply
-
-    def exchange(self, data: bytes, count: int) -> list[Any]:
-        """Send while reading, so that neither side waits for the other; all replies."""
-        replies: list[Any] = []
-        left = memoryview(data)
-        self.socket.setblocking(False)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.socket, selectors.EVENT_READ | selectors.EVENT_WRITE)
-            while len(replies) < count:
-                ready = selector.select(PATIENCE_SECONDS)
-                assert ready, f"silence after {len(replies)} of {count} replies"
-                if ready[0][1] & selectors.EVENT_WRITE:
-                    left = left[self.socket.send(left) :]
-                    if not left:
-                        selector.modify(self.socket, selectors.EVENT_READ)
-                if ready[0][1] & selectors.EVENT_READ:
-                    self._reader.feed(self.socket.recv(MEGABYTE))
-                    while (reply := self._reader.gets()) is not self:
-                        replies.append(reply)
-        self.socket.settimeout(PATIENCE_SECONDS)
-        return replies
-
-    def read_to_end(self) -> bytes:
-        """All bytes until the server closes. What was read as replies is not among them."""
-        return b"".join(iter(self._receive, b""))
-
-    def read_until(self, end: bytes) -> bytes:
-        """All bytes up to these, or to the server's close."""
-        data = b""
-        while not data.endswith(end) and (piece := self._receive()):
-            data += piece
-        return data
-
-    def _receive(self) -> bytes:
-        """Some bytes; none at the end. A server that closes before it read all sends a RST."""
-        try:
-            return self.socket.recv(MEGABYTE)
-        except ConnectionResetError:
-            return b""
-
-    def has_something_to_read(self) -> bool:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.socket, selectors.EVENT_READ)
-            return bool(selector.select(0))
-
-
-class RealRedis:
-    """A redis-server on loopback."""
-
-    def __init__(self, directory: Path, *arguments: str) -> None:
-        self.port = free_port()
-        command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", ""]
-        self.process = subprocess.Popen(
-            [*command, "--dir", str(directory), *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-        )
-        until(self._answers)
-
-    def _answers(self) -> bool:
-        try:
-            with self.raw() as probe:
-                probe.sendall(b"PING\r\n")
-                return bool(probe.recv(1))
-        except OSError:
-            return False
-
-    def raw(self, timeout: float = PATIENCE_SECONDS) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=timeout)
-
-    def close(self) -> None:
-        self.process.terminate()
-        self.process.wait(timeout=60)
 
 
 @pytest.fixture(scope="module")
@@ -212,13 +78,6 @@ def guarded_real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRedis
     running = RealRedis(tmp_path_factory.mktemp("real"), "--requirepass", "secret")
     yield running
     running.close()
-
-
-def resident_bytes(server: ServerProcess, line: str = "VmHWM") -> int:
-    """The server's resident memory: VmRSS now, VmHWM its peak."""
-    status = Path(f"/proc/{server.pid}/status").read_text()
-    (kilobytes,) = re.findall(rf"{line}:\s+(\d+) kB", status)
-    return int(kilobytes) * 1024
 
 
 def commands_run(wire: Wire) -> int:
@@ -458,7 +317,7 @@ def test_hostile_bytes_of_a_client_that_sends_no_more(wire: Wire) -> None:
 # Clients that do not read
 
 
-def test_a_client_that_sends_and_never_reads(make_server: Callable[..., ServerProcess]) -> None:
+def test_a_client_that_sends_and_never_reads(make_server: MakeServer) -> None:
     server = make_server()
     one = encode("ECHO", "x" * MEGABYTE)
     with Wire(server) as wire, Wire(server) as other:
@@ -476,7 +335,7 @@ def test_a_client_that_sends_and_never_reads(make_server: Callable[..., ServerPr
 
 
 def test_a_client_that_asks_for_large_replies_and_never_reads(
-    make_server: Callable[..., ServerProcess],
+    make_server: MakeServer,
 ) -> None:
     server, count = make_server(), 100
     with Wire(server) as wire, Wire(server) as other:
@@ -491,7 +350,7 @@ def test_a_client_that_asks_for_large_replies_and_never_reads(
         assert all(reply == first for reply in wire.read(count - 1))
 
 
-def test_clients_that_never_read_and_leave(make_server: Callable[..., ServerProcess]) -> None:
+def test_clients_that_never_read_and_leave(make_server: MakeServer) -> None:
     server = make_server()
     with Wire(server) as other:
         other.call("WCPUT", "d", "r", 1, "c", "x" * 4_000_000)
@@ -608,7 +467,7 @@ def test_a_stock_client_with_the_password(guarded: ServerProcess) -> None:
             assert client.ping()
 
 
-def test_select_takes_databases_in_range(make_server: Callable[..., ServerProcess]) -> None:
+def test_select_takes_databases_in_range(make_server: MakeServer) -> None:
     with Wire(make_server(databases=3)) as wire:
         assert [wire.call("SELECT", index) for index in range(3)] == [b"OK"] * 3
         for index in (3, -1, 2**31 - 1):

@@ -19,58 +19,21 @@ import redis.asyncio
 import commands.families  # noqa: F401 - fills the command table
 from commands.publishing.notifications import parse_flags
 from commands.table import TABLE
-from tests.harness import ServerProcess
-from tests.server.test_protocol import Wire, encode, until
+from tests.harness import MakeServer, ServerProcess, until
+from tests.server.conftest import Connect
 from tests.server.test_tick import IOERR, Host, Transport, run, until_written
+from tests.wire import Wire, encode
 
-MakeServer = Callable[..., ServerProcess]
-Talkers = Callable[..., list[Wire]]
 END = b"end of what is heard"
 EVENTS_ON = "notify-keyspace-events"
 PUBLISHERS, SUBSCRIBERS, MESSAGES_EACH = 4, 6, 150
 
 
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of this module's own: its notifications are turned on and off."""
-    running = ServerProcess(tmp_path_factory.mktemp("pubsub") / "data")
-    yield running.start()
-    running.close()
-
-
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def protocol(request: pytest.FixtureRequest) -> int:
-    found: int = request.param
-    return found
-
-
 @pytest.fixture
-def talkers(own: ServerProcess, protocol: int) -> Iterator[Talkers]:
-    """Makes connections that speak the protocol; all are gone when the test ends."""
-    connected: list[Wire] = []
-
-    def make(count: int = 1) -> list[Wire]:
-        made = [Wire(own) for _ in range(count)]
-        for wire in made:
-            wire.call("HELLO", protocol)
-        connected.extend(made)
-        return made
-
-    yield make
-    for wire in connected:
-        wire.close()
-
-
-@pytest.fixture
-def wire(talkers: Talkers) -> Wire:
-    return talkers()[0]
-
-
-@pytest.fixture
-def other(own: ServerProcess) -> Iterator[Wire]:
-    with Wire(own) as connected:
-        yield connected
-        connected.call("CONFIG", "SET", EVENTS_ON, "")
+def other(other: Wire) -> Iterator[Wire]:
+    """Changes are told of no more when the test ends."""
+    yield other
+    other.call("CONFIG", "SET", EVENTS_ON, "")
 
 
 def join(wire: Wire, command: str, *names: object) -> None:
@@ -109,9 +72,10 @@ def audience(wire: Wire, channel: str) -> int:
 # Many at once
 
 
-def test_everybody_hears_everybody_in_order(talkers: Talkers) -> None:
+def test_everybody_hears_everybody_in_order(connect: Connect) -> None:
     """Each publisher's messages in its order, and all subscribers the same ones in the same."""
-    subscribers, publishers = talkers(SUBSCRIBERS), talkers(PUBLISHERS)
+    subscribers = [connect() for _ in range(SUBSCRIBERS)]
+    publishers = [connect() for _ in range(PUBLISHERS)]
     for subscriber in subscribers:
         join(subscriber, "SUBSCRIBE", "first", "second")
 

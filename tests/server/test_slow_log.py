@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.compare.wire import Reply, Wire
-from tests.harness import ServerProcess
+from tests.harness import MakeServer, ServerProcess
 
-MakeServer = Callable[..., ServerProcess]
 PATIENCE_SECONDS = 10.0
 
 
 @pytest.fixture(scope="module")
-def logging(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server whose slow log takes every call."""
-    directory = tmp_path_factory.mktemp("slow") / "data"
-    running = ServerProcess(directory, slowlog_log_slower_than=0)
-    yield running.start()
-    running.close()
+def own_directives() -> dict[str, object]:
+    """The slow log takes every call."""
+    return {"slowlog_log_slower_than": 0}
 
 
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def wire(request: pytest.FixtureRequest, logging: ServerProcess) -> Iterator[Wire]:
+@pytest.fixture
+def wire(typed_wire: Wire) -> Wire:
     """A connection; the log is empty but for what emptied it."""
-    with Wire(logging.port, PATIENCE_SECONDS) as connected:
-        connected.call("HELLO", str(request.param))
-        connected.call("SLOWLOG", "RESET")
-        yield connected
+    typed_wire.call("SLOWLOG", "RESET")
+    return typed_wire
 
 
 def logged(reply: Reply) -> list[str]:

@@ -10,16 +10,13 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.harness import ServerProcess, free_port
+from tests.harness import MakeServer, ServerProcess, free_port, until
 from tests.server.test_lifecycle import contents, run_server
-from tests.server.test_protocol import until
 
-MakeServer = Callable[..., ServerProcess]
 STRACE = shutil.which("strace")
 
 

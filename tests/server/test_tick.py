@@ -31,7 +31,8 @@ from storage.embedded.ordered import Operation
 from storage.engine import Engine
 from storage.errors import StoreFailure, StoreStalled
 from storage.memory.database import MemoryDatabase
-from tests.server.test_protocol import encode
+from tests.harness import eventually
+from tests.wire import encode
 
 DISK_FULL = StoreFailure("No space left on device")
 
@@ -445,8 +446,7 @@ def run(scenario: Callable[[Host], Coroutine[Any, Any, None]]) -> None:
 
 
 async def until_written(transport: Transport, size: int = 1) -> bytes:
-    while len(transport.written) < size:
-        await asyncio.sleep(0)
+    await eventually(lambda: len(transport.written) >= size)
     return transport.take()
 
 
@@ -580,8 +580,7 @@ def test_a_client_that_leaves_during_a_stall() -> None:
         await asyncio.sleep(0)
         transport.closed = True
         connection.connection_lost(None)
-        while host.database.stalls:
-            await asyncio.sleep(0)
+        await eventually(lambda: not host.database.stalls)
         other, other_transport = host.connect()
         other.data_received(GET)
         assert await until_written(other_transport) == FOUND
@@ -599,9 +598,7 @@ def test_one_turn_runs_no_more_than_its_share() -> None:
         assert await until_written(other_transport) == b"+PONG\r\n"
         assert host.execution_count() < 4 * COMMANDS_PER_TURN
         size = len(b"+PONG\r\n") * 4 * COMMANDS_PER_TURN
-        while len(transport.written) < size:
-            await asyncio.sleep(0)
-        assert transport.take() == b"+PONG\r\n" * 4 * COMMANDS_PER_TURN
+        assert await until_written(transport, size) == b"+PONG\r\n" * 4 * COMMANDS_PER_TURN
 
     run(scenario)
 
@@ -682,8 +679,7 @@ def test_what_comes_while_a_thread_syncs_waits_for_the_next_sync() -> None:
         assert transport.take() == b""
         assert await until_written(transport) == b":1\r\n"
         assert not transport.closed
-        while not transport.closed:
-            await asyncio.sleep(0)
+        await eventually(lambda: transport.closed)
         assert transport.take() == b":1\r\n" + FOUND + b"+OK\r\n"
         assert host.database.syncs == 2
 
@@ -717,8 +713,7 @@ def test_a_sync_that_somebody_else_began_is_none_of_ours_before_it_has_ended(
         connection.data_received(PUT)
         assert host.engine.commit() is None
         begun = host.server.syncing.start()
-        while host.engine.unsynced:  # its thread has begun
-            await asyncio.sleep(0)
+        await eventually(lambda: not host.engine.unsynced)  # its thread has begun
         if on_thread:  # one after the other, so this one waits for that
             host.tick.end()
             assert transport.take() == b""

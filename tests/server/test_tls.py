@@ -27,10 +27,10 @@ from resp_server.listening import CannotListen
 from resp_server.settings import BadSetting, Settings
 from resp_server.tls import BadTls, server_context
 from tests.certificates import Certificates, make_certificates
-from tests.harness import ServerProcess, free_port
+from tests.harness import ServerProcess, free_port, until
 from tests.server.echo import Doors, answers, connected, opened, run, says
 from tests.server.test_lifecycle import run_server
-from tests.server.test_protocol import Wire, encode, until
+from tests.wire import Wire, encode
 
 MakeServer = Callable[..., ServerProcess]
 PASSPHRASE = "correct horse"

@@ -8,46 +8,17 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import hiredis
 import pytest
 
-from tests.harness import ServerProcess
-from tests.server.test_protocol import Wire, encode, until
+from tests.harness import MakeServer, ServerProcess, until
 from tests.server.test_tick import IOERR, Host, run, until_written
+from tests.wire import Wire, encode
 
-MakeServer = Callable[..., ServerProcess]
 QUEUED = b"QUEUED"
 QUEUED_COMMANDS = 10_000
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A server of this module's own: it is flushed now and then."""
-    running = ServerProcess(tmp_path_factory.mktemp("transactions") / "data")
-    yield running.start()
-    running.close()
-
-
-@pytest.fixture(params=[2, 3], ids=["resp2", "resp3"])
-def protocol(request: pytest.FixtureRequest) -> int:
-    found: int = request.param
-    return found
-
-
-@pytest.fixture
-def wire(own: ServerProcess, protocol: int) -> Iterator[Wire]:
-    with Wire(own) as connected:
-        connected.call("HELLO", protocol)
-        yield connected
-
-
-@pytest.fixture
-def other(own: ServerProcess) -> Iterator[Wire]:
-    with Wire(own) as connected:
-        yield connected
 
 
 def pipeline(wire: Wire, *lines: str) -> list[Any]:

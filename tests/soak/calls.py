@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tests.server.test_protocol import Word, encode
+from tests.wire import Word, encode
 
 STAMPED = 10**13
 """Stands for every timestamp that the server makes; given ones are below FIRST_STAMP."""

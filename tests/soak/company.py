@@ -17,9 +17,9 @@ from typing import Any
 
 import hiredis
 
-from tests.server.test_protocol import Word, encode
 from tests.soak.link import Ended, Link, Wrong
 from tests.soak.maker import EVERYTHING, SHARED
+from tests.wire import Word, encode
 
 WATCHED = b"watched"
 """The dataset in which several count by WATCH and EXEC."""

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.harness import ROOT, ServerProcess
-from tests.server.test_protocol import Word, encode
 from tests.soak.fate import Lost
 from tests.soak.link import Link
 from tests.soak.maker import SHARED
 from tests.soak.witness import Witness
+from tests.wire import Word, encode
 
 MODES = ("always", "everysec", "no")
 WRITERS = 5

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.harness import ServerProcess
-from tests.server.test_protocol import resident_bytes
+from tests.wire import resident_bytes
 
 MEGABYTE = 1024 * 1024
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import hiredis
 
-from tests.server.test_protocol import MEGABYTE, Word, encode
 from tests.soak.calls import Row
+from tests.wire import MEGABYTE, Word, encode
 
 PATIENCE_SECONDS = 60.0
 """How long an answer may take on a machine that has much else to do."""

@@ -18,11 +18,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 from tests.harness import ServerProcess
-from tests.server.test_protocol import MEMORY_LIMIT
 from tests.soak.company import WATCHED, Bout, Tally, counted, everybody
 from tests.soak.figures import MEGABYTE, Holdings, holdings
 from tests.soak.link import Ended, Link
 from tests.soak.witness import Witness
+from tests.wire import MEMORY_LIMIT
 
 WRITERS = 6
 BOUT_SECONDS = 10.0

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from resp_server.version import VERSION
-from tests.harness import ServerProcess
-from tests.server.test_protocol import Wire, until
+from tests.harness import ServerProcess, until
 from tests.storage.kept.contents import (
     CONTENTS,
     KEPT,
@@ -23,6 +22,7 @@ from tests.storage.kept.contents import (
     read,
     rows_of,
 )
+from tests.wire import Wire
 
 MOST_BYTES = 100_000
 RELEASES = sorted(path.parent.name for path in KEPT.glob(f"*/{STORE}"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.server.test_protocol import Word
+from tests.wire import Word
 
 KEPT = Path(__file__).parent
 STORE, CONTENTS = "store.tar.gz", "contents.json"

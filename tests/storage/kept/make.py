@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from resp_server.version import VERSION
-from tests.harness import ServerProcess
+from tests.against_model.steered import STEERED, Clock
+from tests.harness import ServerProcess, until
 from tests.model import Doomed, Model, Selection, Settings, Span, Write
-from tests.server.test_protocol import Wire, Word, until
 from tests.storage.kept.contents import (
     CONTENTS,
     KEPT,
@@ -34,7 +34,7 @@ from tests.storage.kept.contents import (
     rows_of,
     written,
 )
-from tests.test_model import STEERED, Clock
+from tests.wire import Wire, Word
 
 BEGUN_MS = 1_750_000_000_000
 DAY_MS = 86_400_000
