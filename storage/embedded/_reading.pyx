@@ -137,6 +137,7 @@ cdef class RowReader:
     cdef Skip _skip
     cdef uint64_t _timestamp
     cdef Py_ssize_t _live, _taken
+    cdef readonly Py_ssize_t expired
     cdef bint _resumed
 
     def __init__(self, scan, rules, selection, budget, *, bint values=True):
@@ -345,6 +346,7 @@ cdef class RowReader:
             self._enter(key)
         self._timestamp = timestamp_of(key)
         if not self._lives(key, value):
+            self.expired += 1
             if self._ttl_ms and expires_by_ttl(self._timestamp, self._ttl_ms) < self._now:
                 self._skip = COLUMN  # all that lies below is older, so it has expired too
             return None

@@ -80,6 +80,8 @@ STALL_RETRY_SECONDS = 0.003
 CLOCK_AHEAD_WARNING_MS = 60_000
 WORN_DELETIONS, WORN_PART = 10_000, 0.25
 """Files with so many deletions, and such a part of all entries, are worth compacting."""
+MOST_EXPIRED = 100
+"""A row in which a read has to step over more is collected at once, and not with its dataset."""
 MOST_WAITING_BYTES = 64 * 1024 * 1024
 _PUT = Kind.PUT
 HybridClock = twin("storage._clock", "HybridClock", clock.HybridClock)
@@ -630,11 +632,13 @@ class EmbeddedEngine:
         if found.waiting_rows:
             found, view = await self._find_settled(dataset, (prefix,))
         rules = found.rules(self._clock.now())
-        columns, rest, first_expiry = part_of_row(view, rules, prefix, selection, request, position)
+        columns, rest, reader = part_of_row(view, rules, prefix, selection, request, position)
+        if reader.expired > MOST_EXPIRED and not self.read_only:
+            self._collector.request_row(dataset, prefix)
         cursor = FINISHED
         if rest is not None:
             cursor = row_binding(dataset, row, selection).encode(rest)
-        return Page(cursor, columns, found.version, first_expiry)
+        return Page(cursor, columns, found.version, reader.first_expiry)
 
     async def read_rows(
         self,

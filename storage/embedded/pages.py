@@ -35,11 +35,10 @@ def part_of_row(
     request: PageRequest,
     position: Position = START,
     budget: Budget | None = None,
-) -> tuple[list[ColumnCells], Position | None, int]:
+) -> tuple[list[ColumnCells], Position | None, RowReader]:
     """The row with this prefix from `position` on, and where to go on; None when nothing is left.
 
-    It ends within `budget` or else the request's limits. Last comes when the first of the cells
-    that it depends on expires, in ms.
+    It ends within `budget` or else the request's limits. Last comes the reader, for what it met.
     """
     reader = RowReader(
         view.scan(end_of(prefix)),
@@ -49,7 +48,7 @@ def part_of_row(
         values=request.values,
     )
     columns, cut = reader.read(prefix, _columns_a_page(selection, request), position)
-    return columns, None if cut is None else cut.position, reader.first_expiry
+    return columns, None if cut is None else cut.position, reader
 
 
 def pages_of_rows(

@@ -65,6 +65,8 @@ class RowReader:
         self._values = values
         self.first_expiry = NEVER
         """When the first of the cells that were found alive expires, in ms."""
+        self.expired = 0
+        """How many expired cells were met."""
         self._versions = NO_LIMIT if selection.versions is None else selection.versions
 
     def read(
@@ -243,6 +245,7 @@ class ColumnWalk:
         if self._ttl_ms:
             expires = timestamp + self._ttl_ms
             if expires < self._now:
+                self._reader.expired += 1
                 self.finish()  # all that lies below is older, so it has expired too
                 return None
         if value[:1] == PLAIN:
@@ -251,6 +254,7 @@ class ColumnWalk:
             own, payload = split_value(value)
             if own is not None:
                 if own < self._now:
+                    self._reader.expired += 1
                     return None
                 expires = min(expires, own)
         if expires < self._reader.first_expiry:

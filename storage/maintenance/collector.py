@@ -27,6 +27,7 @@ from typing import Protocol
 from storage.embedded.datasets import Dataset
 from storage.embedded.deleter import SMALL_SPAN
 from storage.embedded.ordered import Kind, Operation
+from storage.encoding import end_of
 from storage.errors import StoreFailure
 from storage.maintenance.judging import LIVE, Judge
 from storage.maintenance.survey import WHOLE, Span, Survey, Totals
@@ -38,6 +39,8 @@ SLICE_CELLS = 500
 """Cells looked at before others get their turn: about half a millisecond."""
 SMALL_DATASET_CELLS = 50_000
 """Up to so many are looked at here: another process would cost more."""
+MOST_ROWS = 1_000
+"""Rows that wait to be collected by themselves. Others wait until they are read again."""
 MAX_RESTARTS = 100
 """A column that is deleted from all the time is left for the next run."""
 
@@ -68,12 +71,23 @@ class Collector:
         self._wanted: dict[bytes, bool] = {}
         """What is to be done next, and whether dead cells are to be looked for, or only files
         compacted."""
+        self._rows: dict[tuple[bytes, bytes], None] = {}
+        """Rows to be collected before that: (dataset, the row's prefix)."""
         self._state: dict[bytes, str] = {}
         self._task: asyncio.Task[None] | None = None
 
     def request(self, name: bytes, *, files_only: bool = False) -> None:
         """Collect this dataset soon. Asking again before it has begun changes nothing."""
         self._wanted[name] = self._wanted.get(name, False) or not files_only
+        self._begin()
+
+    def request_row(self, name: bytes, prefix: bytes) -> None:
+        """Take the dead cells out of this row soon; nothing if many rows wait for that already."""
+        if len(self._rows) < MOST_ROWS:
+            self._rows[name, prefix] = None
+            self._begin()
+
+    def _begin(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._work())
 
@@ -88,23 +102,47 @@ class Collector:
     async def stop(self) -> None:
         """End the run between two slices."""
         self._wanted.clear()
+        self._rows.clear()
         if self._task is not None:
             self._task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
     async def _work(self) -> None:
-        while self._wanted:
-            name = next(iter(self._wanted))
-            collects = self._wanted.pop(name)
+        while self._rows or self._wanted:
+            name = next(iter(self._rows))[0] if self._rows else next(iter(self._wanted))
             try:
-                await (self._collect(name) if collects else self._compact_files(name))
+                await self._do_next(name)
             except StoreFailure as failure:
                 log.error("compaction of %s failed: %s", name.decode(), failure)
             except Exception:
                 log.exception("compaction of %s failed", name.decode())
             finally:
                 self._state.pop(name, None)
+
+    async def _do_next(self, name: bytes) -> None:
+        """What is wanted of this dataset, one thing at a time: rows first."""
+        rows = [row for row in self._rows if row[0] == name]
+        if rows:
+            for row in rows:
+                del self._rows[row]
+            await self._collect_rows(name, [prefix for _, prefix in rows])
+        elif self._wanted.pop(name):
+            await self._collect(name)
+        else:
+            await self._compact_files(name)
+
+    async def _collect_rows(self, name: bytes, prefixes: Sequence[bytes]) -> None:
+        dataset = self._engine.open_dataset(name)
+        if dataset is None:
+            return
+        run = _Run(dataset)
+        for prefix in prefixes:
+            run.begin(Span(prefix, end_of(prefix)))
+            if not await self._remove(name, dataset, run):
+                return
+        await self._engine.settle()  # a task did this: no tick follows that would commit it
+        log.debug("%d cells of %s that reads met had expired", run.removed_cells, name.decode())
 
     async def _collect(self, name: bytes) -> None:
         dataset = self._engine.open_dataset(name)

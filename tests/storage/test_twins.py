@@ -73,7 +73,7 @@ def told(
     reader = kind(family.scan(None), rules, selection, budget, values=values)
     columns, cut = reader.read(row_prefix(b"r"), count, position)
     left = (budget.cells, budget.bytes, budget.scan, budget.started)
-    return columns, cut, left, reader.first_expiry
+    return columns, cut, left, reader.first_expiry, reader.expired
 
 
 @settings(max_examples=400)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from storage.encoding import split_key
 from storage.maintenance import collector
 from storage.model import Deletion
-from tests.storage.engine.store import NOW, Store, collected
+from tests.storage.engine.store import NOW, Store, collected, raw_cells
 
 
 def test_compaction_removes_what_nobody_can_see(store: Store) -> None:
@@ -137,3 +138,36 @@ def test_a_compaction_heeds_an_earlier_expiry_that_came_meanwhile(
     assert store.shown() == [9, 8]
     store.now += 1
     assert store.shown() == [8, 5]
+
+
+# Expired cells that a read meets
+
+
+@pytest.mark.parametrize(("expired", "left"), [(101, [500]), (100, [500, *range(100, 0, -1)])])
+def test_a_read_that_steps_over_many_expired_cells_has_the_row_collected(
+    store: Store, expired: int, left: list[int]
+) -> None:
+    store.create()
+    store.write(*range(1, expired + 1), expires_at=NOW + 5)
+    store.write(500)
+    store.put((b"other", 1, b"c", b"v"), expires_at=NOW + 5)
+    store.now += 6
+    assert store.shown() == [500]
+    store.run(collected(store.engine))
+    stored = [split_key(key) for key, _ in raw_cells(store.engine, b"d")]
+    assert [timestamp for row, _, timestamp, _ in stored if row == b"r"] == left
+    assert [timestamp for row, _, timestamp, _ in stored if row == b"other"] == [1]
+    assert store.shown() == [500]
+
+
+def test_rows_that_reads_met_are_collected_though_many_wait(store: Store) -> None:
+    store.create()
+    rows = [b"row%d" % number for number in range(5)]
+    for row in rows:
+        cells = [(row, timestamp, b"c", b"v") for timestamp in range(150)]
+        store.put(*cells, expires_at=NOW + 5)
+    store.now += 6
+    for row in rows:
+        assert store.read(row=row) == []
+    store.run(collected(store.engine))
+    assert raw_cells(store.engine, b"d") == []
