@@ -13,7 +13,6 @@ import logging
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from resp_server.tls import ServerContext, accepted
 
@@ -25,52 +24,80 @@ MOST_HANDSHAKES = 256
 GOODBYE_SECONDS = 10.0
 """How long a TLS connection that is closed may take to read its last replies and to agree."""
 ACCEPT_AGAIN_SECONDS = 1.0
+ACCEPTED_A_TURN = 64
 
 ProtocolFactory = Callable[[], asyncio.Protocol]
 
 
-class Door(Protocol):
-    async def ready(self) -> None:
-        """Once it takes clients; until then they wait, and are not refused."""
-        ...
+class Doorkeeper:
+    """Accepts connections and has each taken on by `_take`; what that raises is nobody's news."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        """`listening` listens already: who has come waits until the loop gets to it."""
+        self._loop = asyncio.get_running_loop()
+        self._listening = listening
+        self._taking: dict[asyncio.Task[None], None] = {}
+        """In the order they came."""
+        self._later: asyncio.TimerHandle | None = None
+        listening.setblocking(False)
+        self._loop.add_reader(listening, self._accept)
+
+    async def _take(self, connection: socket.socket) -> None:
+        raise NotImplementedError
 
     def close(self) -> None:
-        """Take nobody any more. Those who are in stay; those in a handshake are sent away."""
-        ...
+        """Take nobody any more. Those who are in stay; those not quite in are sent away."""
+        if self._later is not None:
+            self._later.cancel()
+        self._loop.remove_reader(self._listening)
+        self._listening.close()
+        for task in self._taking:
+            task.cancel()
+
+    def _accept(self) -> None:
+        # The loop's own servers accept one a turn, which makes newcomers wait while others work.
+        for _ in range(ACCEPTED_A_TURN):
+            try:
+                connection, _ = self._listening.accept()
+            except (BlockingIOError, InterruptedError):
+                return
+            except ConnectionError:  # it left before it was taken
+                continue
+            except OSError as error:  # no descriptors left, as a rule
+                log.warning("a connection could not be accepted: %s", error.strerror)
+                self._loop.remove_reader(self._listening)
+                self._later = self._loop.call_later(ACCEPT_AGAIN_SECONDS, self._accept_again)
+                return
+            connection.setblocking(False)
+            task = self._loop.create_task(self._take_quietly(connection))
+            self._taking[task] = None
+            task.add_done_callback(self._taking.pop)
+
+    def _accept_again(self) -> None:
+        self._later = None
+        self._loop.add_reader(self._listening, self._accept)
+
+    async def _take_quietly(self, connection: socket.socket) -> None:
+        try:
+            await self._take(connection)
+        except OSError as error:  # all that TLS and the network raise
+            log.debug("a connection did not become a client: %s", error)
+            connection.close()
 
 
-class PlainDoor:
+class PlainDoor(Doorkeeper):
     """Addresses without TLS, and unix sockets."""
 
-    def __init__(
-        self, listening: socket.socket, backlog: int, protocol_factory: ProtocolFactory
-    ) -> None:
-        """`listening` listens already: its clients wait until the loop gets to them."""
-        self._listening = listening
-        self._server: asyncio.Server | None = None
-        self._opening = asyncio.get_running_loop().create_task(
-            self._open(backlog, protocol_factory)
-        )
+    def __init__(self, listening: socket.socket, protocol_factory: ProtocolFactory) -> None:
+        self._protocol_factory = protocol_factory
+        super().__init__(listening)
 
-    async def _open(self, backlog: int, protocol_factory: ProtocolFactory) -> None:
-        loop = asyncio.get_running_loop()
-        by_file = isinstance(self._listening.getsockname(), str)
-        create = loop.create_unix_server if by_file else loop.create_server
-        self._server = await create(protocol_factory, sock=self._listening, backlog=backlog)
-
-    async def ready(self) -> None:
-        await self._opening
-
-    def close(self) -> None:
-        self._opening.cancel()
-        if self._server is None:
-            self._listening.close()
-        else:
-            self._server.close()
+    async def _take(self, connection: socket.socket) -> None:
+        await self._loop.connect_accepted_socket(self._protocol_factory, connection)
 
 
-class TlsDoor:
-    """Addresses with TLS. Connections are accepted here, so that handshakes can be counted."""
+class TlsDoor(Doorkeeper):
+    """Addresses with TLS."""
 
     def __init__(
         self,
@@ -80,51 +107,20 @@ class TlsDoor:
     ) -> None:
         self.context = context
         """What the next handshakes use; it may be exchanged at any time."""
-        self._loop = asyncio.get_running_loop()
-        self._listening = listening
         self._protocol_factory = protocol_factory
-        self._handshakes: dict[asyncio.Task[None], None] = {}
-        """In the order they began."""
-        listening.setblocking(False)
-        self._accepting = self._loop.create_task(self._accept_all())
+        super().__init__(listening)
 
-    async def ready(self) -> None:
-        pass
-
-    def close(self) -> None:
-        self._accepting.cancel()
-        self._listening.close()
-        for handshake in self._handshakes:
-            handshake.cancel()
-
-    async def _accept_all(self) -> None:
-        while True:
-            try:
-                connection, _ = await self._loop.sock_accept(self._listening)
-            except ConnectionError:  # it left before it was taken
-                continue
-            except OSError as error:  # no descriptors left, as a rule
-                log.warning("a TLS connection could not be accepted: %s", error.strerror)
-                await asyncio.sleep(ACCEPT_AGAIN_SECONDS)
-                continue
-            if len(self._handshakes) >= MOST_HANDSHAKES:
-                next(iter(self._handshakes)).cancel()
-            handshake = self._loop.create_task(self._shake_hands(connection))
-            self._handshakes[handshake] = None
-            handshake.add_done_callback(self._handshakes.pop)
-
-    async def _shake_hands(self, connection: socket.socket) -> None:
+    async def _take(self, connection: socket.socket) -> None:
+        if len(self._taking) > MOST_HANDSHAKES:
+            next(iter(self._taking)).cancel()
         accepted.set(connection)
-        try:
-            await self._loop.connect_accepted_socket(
-                self._protocol_factory,
-                connection,
-                ssl=self.context,
-                ssl_handshake_timeout=HANDSHAKE_SECONDS,
-                ssl_shutdown_timeout=GOODBYE_SECONDS,
-            )
-        except OSError as error:  # all that TLS and the network raise
-            log.debug("a connection did not become a TLS client: %s", error)
+        await self._loop.connect_accepted_socket(
+            self._protocol_factory,
+            connection,
+            ssl=self.context,
+            ssl_handshake_timeout=HANDSHAKE_SECONDS,
+            ssl_shutdown_timeout=GOODBYE_SECONDS,
+        )
 
 
 class SocketFile:

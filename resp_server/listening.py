@@ -15,7 +15,7 @@ import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from resp_server.doors import Door, PlainDoor, SocketFile, TlsDoor
+from resp_server.doors import Doorkeeper, PlainDoor, SocketFile, TlsDoor
 from resp_server.settings import BadSetting, Settings
 from resp_server.tls import BadTls, ServerContext, server_context
 
@@ -62,17 +62,15 @@ class Listeners:
         self._settings = settings
         self._protocol_factory = protocol_factory
         self._context: ServerContext | None = None
-        self._doors: dict[Place, Door] = {}
-        self._file_door: Door | None = None
+        self._doors: dict[Place, Doorkeeper] = {}
+        self._file_door: Doorkeeper | None = None
         self._socket_file: SocketFile | None = None
         self._opened = False
 
-    async def open(self) -> None:
+    def open(self) -> None:
         """Begin to take clients. CannotListen, with nothing left open, if any place cannot be."""
         try:
             self._open_all()
-            for door in self._all_doors():
-                await door.ready()
         except BadTls as error:
             raise CannotListen(f"cannot offer TLS: {error}") from error
         except BaseException:
@@ -146,7 +144,7 @@ class Listeners:
 
     # Doors
 
-    def _all_doors(self) -> list[Door]:
+    def _all_doors(self) -> list[Doorkeeper]:
         by_file = [] if self._file_door is None else [self._file_door]
         return [*self._doors.values(), *by_file]
 
@@ -172,14 +170,14 @@ class Listeners:
             if listening is not None:
                 self._doors[place] = self._door(place, listening)
 
-    def _door(self, place: Place, listening: socket.socket) -> Door:
+    def _door(self, place: Place, listening: socket.socket) -> Doorkeeper:
         with _named(str(place), listening):
             listening.listen(self._settings.tcp_backlog)
         log.info("listening on %s%s", place, " with TLS" if place.encrypted else "")
         if place.encrypted:
             assert self._context is not None
             return TlsDoor(listening, self._context, self._protocol_factory)
-        return PlainDoor(listening, self._settings.tcp_backlog, self._protocol_factory)
+        return PlainDoor(listening, self._protocol_factory)
 
     def _open_socket_file(self) -> None:
         path = self._settings.unixsocket
@@ -191,7 +189,7 @@ class Listeners:
             self._socket_file.bind(listening, self._settings.unixsocketperm)
             listening.listen(self._settings.tcp_backlog)
         log.info("listening on %s", path)
-        self._file_door = PlainDoor(listening, self._settings.tcp_backlog, self._protocol_factory)
+        self._file_door = PlainDoor(listening, self._protocol_factory)
 
 
 def _tls_context(settings: Settings) -> ServerContext | None:

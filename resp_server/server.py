@@ -93,7 +93,7 @@ class Server:
             if not self.engine.read_only:
                 self.server.saving.clean()
             self._monitoring = await open_monitoring(self.server.sources, self._stop.is_set)
-            await self.listeners.open()
+            self.listeners.open()
         except BaseException:
             self._close_monitoring()
             await self.engine.close()

@@ -21,6 +21,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
@@ -39,6 +40,8 @@ SLICE_CELLS = 500
 """Cells looked at before others get their turn: about half a millisecond."""
 SMALL_DATASET_CELLS = 50_000
 """Up to so many are looked at here: another process would cost more."""
+SPANS_AT_ONCE = 500
+"""So many spans of a survey are gone through together."""
 MOST_ROWS = 1_000
 """Rows that wait to be collected by themselves. Others wait until they are read again."""
 MAX_RESTARTS = 100
@@ -137,10 +140,9 @@ class Collector:
         if dataset is None:
             return
         run = _Run(dataset)
-        for prefix in prefixes:
-            run.begin(Span(prefix, end_of(prefix)))
-            if not await self._remove(name, dataset, run):
-                return
+        run.spans.extend(Span(prefix, end_of(prefix)) for prefix in sorted(prefixes))
+        if not await self._remove(name, dataset, run):
+            return
         await self._engine.settle()  # a task did this: no tick follows that would commit it
         log.debug("%d cells of %s that reads met had expired", run.removed_cells, name.decode())
 
@@ -151,10 +153,11 @@ class Collector:
         run = _Run(dataset)
         async with contextlib.aclosing(self._spans(name, dataset)) as spans:
             async for span in spans:
-                run.begin(span)
-                if not await self._remove(name, dataset, run):
-                    log.info("compaction of %s ended early: the dataset was changed", name.decode())
+                run.spans.append(span)
+                if len(run.spans) >= SPANS_AT_ONCE and not await self._remove(name, dataset, run):
                     return
+        if not await self._remove(name, dataset, run):
+            return
         if await self._compact_files(name):
             self._engine.note_compaction(dataset, run.removed_cells)
             log.info("compaction of %s removed %d cells", name.decode(), run.removed_cells)
@@ -174,10 +177,11 @@ class Collector:
         return self._engine.open_dataset(name) is dataset
 
     async def _remove(self, name: bytes, dataset: Dataset, run: _Run) -> bool:
-        """Go through the span that was begun; whether the dataset is still what it was."""
+        """Go through the spans of the run; whether the dataset is still what it was."""
         while not run.finished:
             await self._engine.settle()
             if self._engine.open_dataset(name) is not dataset or run.outdated:
+                log.info("compaction of %s ended early: the dataset was changed", name.decode())
                 return False
             self._engine.append(run.slice(self._engine.now()))
             await asyncio.sleep(0)
@@ -229,43 +233,63 @@ class _Run:
         self._dataset = dataset
         self._settings = dataset.settings
         self._judge = Judge(self._settings)
+        self.spans: deque[Span] = deque()
+        """What is to be gone through, in the order of keys."""
         self._bound = b""
-        self._last: bytes | None = None
+        self._last: bytes | None = b""
+        self._within = False
+        """Whether it is in the middle of a span: at `_bound`, which ends with `_last`."""
         self._deletes = dataset.deletes
         self._busy_column = b""
         self._restarts = 0
         """How often the busy column was begun again."""
         self.removed_cells = 0
-        self.finished = False
 
-    def begin(self, span: Span) -> None:
-        """Go on with this part. It may begin before the end of the last one: in its column."""
-        self._bound, self._last = span.start, span.last
-        self._judge.forget()
-        self.finished = False
+    @property
+    def finished(self) -> bool:
+        return not (self._within or self.spans)
 
     @property
     def outdated(self) -> bool:
         return self._dataset.settings != self._settings
 
     def slice(self, now: int) -> list[Operation]:
-        """Look at the next cells; return the operations that remove the dead ones among them."""
+        """Look at the next cells; return the operations that remove the dead ones among them.
+
+        Small spans share a slice: it goes on to the next one unless that begins before the end of
+        the last, in whose column it then is, and whose deletes have to be written first.
+        """
         self._forget_if_deleted_from()
+        left, operations = self._look(SLICE_CELLS, now) if self._within else (SLICE_CELLS, [])
+        while left > 0 and self.spans and not self._within:
+            span = self.spans[0]
+            if operations and (self._last is None or span.start <= self._last):
+                break
+            self.spans.popleft()
+            self._bound, self._last, self._within = span.start, span.last, True
+            self._judge.forget()
+            left, more = self._look(left, now)
+            operations += more
+        return operations
+
+    def _look(self, most: int, now: int) -> tuple[int, list[Operation]]:
+        """Look at up to `most` cells of the span; how many more it might have been."""
         runs: list[list[bytes]] = [[]]
         judge, last = self._judge, self._last
-        for looked_at, (key, value) in enumerate(self._dataset.family.scan(None).walk(self._bound)):
+        looked_at = 0
+        for key, value in self._dataset.family.scan(None).walk(self._bound):
+            looked_at += 1
             if last is not None and key > last:
-                self._bound = key
                 break
-            if looked_at == SLICE_CELLS:
+            if looked_at > most:
                 self._bound = key
-                return self._removals(runs)
+                return 0, self._removals(runs)
             if judge.verdict(key, value, now) != LIVE:
                 runs[-1].append(key)
             elif runs[-1]:
                 runs.append([])
-        self.finished = True
-        return self._removals(runs)
+        self._within = False
+        return most - looked_at, self._removals(runs)
 
     def _removals(self, runs: list[list[bytes]]) -> list[Operation]:
         self.removed_cells += sum(map(len, runs))

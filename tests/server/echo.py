@@ -64,7 +64,7 @@ async def opened(**directives: Any) -> AsyncIterator[Doors]:
     """Doors of these directives; on a port of their own if none is given."""
     directives.setdefault("port", free_port())
     doors = Doors(Settings(**directives))
-    await doors.listeners.open()
+    doors.listeners.open()
     try:
         yield doors
     finally:

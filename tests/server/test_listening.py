@@ -19,6 +19,7 @@ import pytest
 
 from commands.access.user import User
 from commands.errors import ProtectedModeDenial
+from resp_server.doors import PlainDoor
 from resp_server.keep_alive import keep_alive, keep_alive_options
 from resp_server.listening import CannotListen
 from resp_server.protected import is_local, refuses
@@ -414,3 +415,28 @@ def test_protected_mode_is_off_with_a_password(tmp_path: Path) -> None:
 def test_redis_refuses_in_the_same_words(tmp_path: Path) -> None:
     command = ("redis-server", "--save", "", "--dir", str(tmp_path))
     assert said_to_both(*command) == ["+OK\r\n", f"-DENIED {ProtectedModeDenial()}\r\n"]
+
+
+def test_newcomers_do_not_wait_turn_by_turn() -> None:
+    """A crowd that comes while the loop is busy is in after a few turns, not one a turn."""
+
+    async def crowd() -> None:
+        made: list[asyncio.Protocol] = []
+
+        class Guest(asyncio.Protocol):
+            def connection_made(self, _transport: asyncio.BaseTransport) -> None:
+                made.append(self)
+
+        listening = socket.create_server(("127.0.0.1", 0), backlog=200)
+        guests = [socket.create_connection(listening.getsockname()) for _ in range(120)]
+        door = PlainDoor(listening, Guest)
+        turns = 0
+        while len(made) < len(guests):
+            turns += 1
+            await asyncio.sleep(0)
+        door.close()
+        for guest in guests:
+            guest.close()
+        assert turns < 30
+
+    run(crowd)

@@ -434,7 +434,7 @@ def test_a_lack_of_descriptors_passes(
 
     run(test)
     assert [record.getMessage() for record in caplog.records] == [
-        "a TLS connection could not be accepted: Too many open files"
+        "a connection could not be accepted: Too many open files"
     ]
 
 
