@@ -132,6 +132,7 @@ _KNOWN_QUERIES: dict[tuple[bytes, ...], Query] = {}
 """What the options of WCGET were read as before, by their words: callers repeat themselves."""
 _query_numbers = count(1)
 _MOST_KNOWN_QUERIES = 512
+_MOST_QUERY_WORDS = 64
 _MOST_QUERY_BYTES = 1024
 
 
@@ -144,7 +145,9 @@ def row_query(words: list[bytes], limits: PageLimits) -> Query:
     options = row_options(Arguments(words, 3), b"CURSOR")
     selection, request = options.selection(options.names), options.request(limits)
     # A cursor is used once, and a long list of columns would be kept for little.
-    if options.cursor != FINISHED or sum(map(len, tail)) > _MOST_QUERY_BYTES:
+    if options.cursor != FINISHED or len(tail) > _MOST_QUERY_WORDS:
+        return Query(selection, request)
+    if sum(map(len, tail)) > _MOST_QUERY_BYTES:
         return Query(selection, request)
     if len(_KNOWN_QUERIES) >= _MOST_KNOWN_QUERIES:
         _KNOWN_QUERIES.clear()

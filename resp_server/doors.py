@@ -30,7 +30,7 @@ ProtocolFactory = Callable[[], asyncio.Protocol]
 
 
 class Doorkeeper:
-    """Accepts connections and has each taken on by `_take`; what that raises is nobody's news."""
+    """Accepts connections and has each taken on by `_take`, whose OSErrors are nobody's news."""
 
     def __init__(self, listening: socket.socket) -> None:
         """`listening` listens already: who has come waits until the loop gets to it."""
@@ -71,7 +71,7 @@ class Doorkeeper:
             connection.setblocking(False)
             task = self._loop.create_task(self._take_quietly(connection))
             self._taking[task] = None
-            task.add_done_callback(self._taking.pop)
+            task.add_done_callback(lambda task: self._taking.pop(task, None))
 
     def _accept_again(self) -> None:
         self._later = None
@@ -112,7 +112,9 @@ class TlsDoor(Doorkeeper):
 
     async def _take(self, connection: socket.socket) -> None:
         if len(self._taking) > MOST_HANDSHAKES:
-            next(iter(self._taking)).cancel()
+            oldest = next(iter(self._taking))
+            del self._taking[oldest]  # now: others of this turn must find the next oldest
+            oldest.cancel()
         accepted.set(connection)
         await self._loop.connect_accepted_socket(
             self._protocol_factory,

@@ -174,6 +174,8 @@ class CommandParser:
             waiting.popleft()
         elif used:
             waiting[0] = chunk[used:]
+        if commands:
+            self._buffered = 0
         return commands
 
     def _count_taken(self, commands: list[list[bytes]], before: int) -> None:

@@ -189,6 +189,7 @@ class Server:
             now = time.monotonic()
             self._counters.loop_lag.note(max(0.0, now - due))
             self.server.sampler.sample(now)
+            self.engine.tidy()
             if now - looked >= OVERDUE_SECONDS:
                 looked = now
                 for connection in self._connections():
@@ -263,4 +264,22 @@ def _open_engine(settings: Settings) -> EmbeddedEngine:
 
 
 def rocks_settings(settings: Settings) -> RocksSettings:
-    return RocksSettings(settings.rocksdb_block_cache_size, settings.rocksdb_write_buffer_size)
+    return RocksSettings(
+        block_cache_bytes=settings.rocksdb_block_cache_size,
+        block_bytes=settings.rocksdb_block_size,
+        compression=settings.rocksdb_compression,
+        bottommost_compression=settings.rocksdb_bottommost_compression,
+        write_buffer_bytes=settings.rocksdb_write_buffer_size,
+        write_buffers=settings.rocksdb_max_write_buffer_number,
+        write_buffers_to_merge=settings.rocksdb_min_write_buffer_number_to_merge,
+        all_write_buffers_bytes=settings.rocksdb_db_write_buffer_size,
+        log_bytes=settings.rocksdb_max_total_wal_size,
+        level0_files_to_compact=settings.rocksdb_level0_file_num_compaction_trigger,
+        level0_files_to_slow_down=settings.rocksdb_level0_slowdown_writes_trigger,
+        level0_files_to_stop=settings.rocksdb_level0_stop_writes_trigger,
+        level_base_bytes=settings.rocksdb_max_bytes_for_level_base,
+        file_bytes=settings.rocksdb_target_file_size_base,
+        background_jobs=settings.rocksdb_max_background_jobs,
+        rate_bytes_per_second=settings.rocksdb_rate_limiter_bytes_per_sec,
+        open_files=settings.rocksdb_max_open_files,
+    )

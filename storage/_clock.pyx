@@ -19,7 +19,7 @@ cdef int LAST_SEQUENCE = encoding.TOP_SEQUENCE
 
 
 cdef class HybridClock:
-    cdef object _wall_ns
+    cdef public object _wall_ns
     cdef public int64_t last_ms, reserved_ms
     cdef public int sequence
 

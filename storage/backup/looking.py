@@ -38,8 +38,8 @@ def look_into(
 ) -> Iterator[Look]:
     """The data directory that a path names, or a backup at a path or URL, None: the newest.
 
-    A directory is kept from servers meanwhile. A backup is laid out in the system's place for
-    temporary files. CannotOpen, or a BackupFailure, when it cannot be read.
+    A directory in which a server has run is kept from servers meanwhile. A backup is laid out in
+    the system's place for temporary files. CannotOpen, or a BackupFailure, when it cannot be read.
     """
     place = place_at(url)
     directory = _data_directory(place)

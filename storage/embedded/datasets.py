@@ -9,6 +9,7 @@ again before that commit, it takes the family over, and the group empties it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -33,6 +34,7 @@ from storage.errors import NoSuchDataset, StoreFailure
 from storage.model import DatasetInfo, DatasetSettings
 
 MOST_LAST_DROPS = 10_000
+PARTING_SECONDS = 60.0
 VERSIONS_APART = 2**48
 """Between the first versions of two objects: none is written to so often."""
 
@@ -107,6 +109,8 @@ class Datasets:
         self._forgotten_drops = 0
         self.leaving: dict[str, Family] = {}
         """The families of datasets that the group drops, by name: they end once it is on disk."""
+        self.parting: dict[str, tuple[Family, float]] = {}
+        """Those that should have ended since, but for work on files, and their last moment."""
         self.get = self._open.get
         """The dataset of that name, or None. The hot path: it must cost one lookup."""
         self.load()
@@ -116,6 +120,7 @@ class Datasets:
         stored, orphans = self._stored()
         self.outdated = False
         self.leaving.clear()
+        self.parting.clear()
         self._open.clear()
         for name, (family, entry) in stored.items():
             self._open[name] = Dataset(name, family, entry, next(self._versions))
@@ -126,6 +131,7 @@ class Datasets:
         """The group is lost and the disk cannot be read: go on with what is known, for now."""
         self.outdated = True
         self.leaving.clear()
+        self.parting.clear()
         for dataset in self._open.values():
             dataset.version = next(self._versions)
 
@@ -164,13 +170,14 @@ class Datasets:
     def create(self, name: bytes, settings: DatasetSettings, now: int) -> Dataset:
         """A new dataset, empty; its name must be free."""
         check_name(name)
-        left = self.leaving.get(family_name(name))
+        left = self.leaving.get(family_name(name)) or self._parting_family(family_name(name))
         emptying: list[Operation] = []
         if left is None:
             family = self._create_family(family_name(name))
         else:
             family, emptying = left, self._emptying(left)
-            del self.leaving[left.name]
+            self.leaving.pop(left.name, None)
+            self.parting.pop(left.name, None)
         dataset = Dataset(name, family, Entry(settings, created_ms=now), next(self._versions))
         if left is not None:
             dataset.touch(self._group, [ALL_ROWS])  # the family shows the old cells until a commit
@@ -221,5 +228,20 @@ class Datasets:
 
         A family's end is at once, and an entry without a family cannot be opened.
         """
+        busy = bool(self.leaving) and self._store.works_on_files()
         for name in list(self.leaving):
-            self._store.drop_family(self.leaving.pop(name))
+            family = self.leaving.pop(name)
+            if busy:
+                self.parting[name] = (family, time.monotonic() + PARTING_SECONDS)
+            else:
+                self._store.drop_family(family)
+
+    def end_parting(self) -> None:
+        """Let go of what was put off, if the store is at rest or that has taken too long."""
+        overdue = min(deadline for _, deadline in self.parting.values()) < time.monotonic()
+        if overdue or not self._store.works_on_files():
+            for name in list(self.parting):
+                self._store.drop_family(self.parting.pop(name)[0])
+
+    def _parting_family(self, name: str) -> Family | None:
+        return self.parting[name][0] if name in self.parting else None

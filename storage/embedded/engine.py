@@ -413,6 +413,12 @@ class EmbeddedEngine:
             except StoreStalled:
                 await asyncio.sleep(STALL_RETRY_SECONDS)
 
+    def tidy(self) -> None:
+        """Do what was put off, if it can be done by now. Quick: call it now and then."""
+        if self._datasets.parting and not self.read_only:
+            with contextlib.suppress(StoreFailure):  # at the latest the next opening does it
+                self._datasets.end_parting()
+
     async def close(self) -> None:
         await self._collector.stop()
         with contextlib.suppress(StoreFailure):  # it was logged, and told to whom it concerns
@@ -633,7 +639,8 @@ class EmbeddedEngine:
             found, view = await self._find_settled(dataset, (prefix,))
         rules = found.rules(self._clock.now())
         columns, rest, reader = part_of_row(view, rules, prefix, selection, request, position)
-        if reader.expired > MOST_EXPIRED and not self.read_only:
+        # Not while writes fail: the row would be met, and the failure with it, at every read.
+        if reader.expired > MOST_EXPIRED and not (self.read_only or self.commits.failed_in_a_row):
             self._collector.request_row(dataset, prefix)
         cursor = FINISHED
         if rest is not None:

@@ -44,10 +44,7 @@ from storage.model import Cells, ColumnCells, Selection
 
 
 class RowReader:
-    """Reads rows of one dataset by one selection, within one budget.
-
-    `count` is the most columns a row may give; None gives all that the selection names.
-    """
+    """Reads rows of one dataset by one selection, within one budget."""
 
     def __init__(
         self,

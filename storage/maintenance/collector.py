@@ -22,12 +22,13 @@ import asyncio
 import contextlib
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
 from typing import Protocol
 
 from storage.embedded.datasets import Dataset
 from storage.embedded.deleter import SMALL_SPAN
 from storage.embedded.ordered import Kind, Operation
+from storage.embedded.rules import STEPS_BEFORE_SEEK
 from storage.encoding import end_of
 from storage.errors import StoreFailure
 from storage.maintenance.judging import LIVE, Judge
@@ -113,34 +114,38 @@ class Collector:
 
     async def _work(self) -> None:
         while self._rows or self._wanted:
-            name = next(iter(self._rows))[0] if self._rows else next(iter(self._wanted))
-            try:
-                await self._do_next(name)
-            except StoreFailure as failure:
-                log.error("compaction of %s failed: %s", name.decode(), failure)
-            except Exception:
-                log.exception("compaction of %s failed", name.decode())
-            finally:
-                self._state.pop(name, None)
+            # In turn: rows in heavy use must not keep a compaction waiting for ever.
+            if self._rows:
+                name = next(iter(self._rows))[0]
+                await self._reported(name, self._collect_rows(name))
+            if self._wanted:
+                name = next(iter(self._wanted))
+                looks = self._wanted.pop(name)
+                await self._reported(
+                    name, self._collect(name) if looks else self._compact_files(name)
+                )
 
-    async def _do_next(self, name: bytes) -> None:
-        """What is wanted of this dataset, one thing at a time: rows first."""
-        rows = [row for row in self._rows if row[0] == name]
-        if rows:
-            for row in rows:
-                del self._rows[row]
-            await self._collect_rows(name, [prefix for _, prefix in rows])
-        elif self._wanted.pop(name):
-            await self._collect(name)
-        else:
-            await self._compact_files(name)
+    async def _reported(self, name: bytes, work: Awaitable[object]) -> None:
+        """Do it; what goes wrong is for the log."""
+        try:
+            await work
+        except StoreFailure as failure:
+            log.error("compaction of %s failed: %s", name.decode(), failure)
+        except Exception:
+            log.exception("compaction of %s failed", name.decode())
+        finally:
+            self._state.pop(name, None)
 
-    async def _collect_rows(self, name: bytes, prefixes: Sequence[bytes]) -> None:
+    async def _collect_rows(self, name: bytes) -> None:
+        """The rows of this dataset that wait to be collected by themselves."""
+        prefixes = sorted(prefix for dataset, prefix in self._rows if dataset == name)
+        for prefix in prefixes:
+            del self._rows[name, prefix]
         dataset = self._engine.open_dataset(name)
         if dataset is None:
             return
         run = _Run(dataset)
-        run.spans.extend(Span(prefix, end_of(prefix)) for prefix in sorted(prefixes))
+        run.spans.extend(Span(prefix, end_of(prefix)) for prefix in prefixes)
         if not await self._remove(name, dataset, run):
             return
         await self._engine.settle()  # a task did this: no tick follows that would commit it
@@ -269,6 +274,7 @@ class _Run:
             self._bound, self._last, self._within = span.start, span.last, True
             self._judge.forget()
             left, more = self._look(left, now)
+            left -= STEPS_BEFORE_SEEK  # what it costs to go to the next span
             operations += more
         return operations
 

@@ -12,7 +12,7 @@ used there:
       anew from the operations for every attempt.
  9    ignore_missing_column_families is always set, a dropped family's handle is unusable, and a
       range delete that ends before it begins is not passed on.
- 10   Every Options and WriteBatch is made by _options() and write(), in raw mode (and tables.py).
+ 10   Every Options and WriteBatch is made by options.py and write(), in raw mode (and tables.py).
  11   The engine commits its group before it ingests; the files are moved, not copied.
  12   The engine deletes small rows by key and bounds a group.
  13   Every open names every family, the default one too, all sharing one cache.
@@ -40,11 +40,7 @@ from typing import Any
 
 from rocksdict import (
     AccessType,
-    BlockBasedOptions,
-    Cache,
     Checkpoint,
-    DBCompressionType,
-    DBRecoveryMode,
     Options,
     Rdict,
     WriteBatch,
@@ -55,7 +51,7 @@ from storage.embedded.ordered import Family, Kind
 from storage.errors import CannotOpen, StoreFailure, WritesRefused
 from storage.rocks.damage import Damage
 from storage.rocks.families import RocksFamily, end_abandoned_scans, integer_property
-from storage.rocks.options import MEGABYTE, RocksSettings
+from storage.rocks.options import MEGABYTE, RocksSettings, block_cache, rocksdb_options
 from storage.rocks.translation import GONE, translated, translation
 
 DEFAULT_FAMILY = "default"
@@ -83,9 +79,6 @@ _OF_EACH_FAMILY = {
     "sst_bytes": "total-sst-files-size",
 }
 """Names in figures() -> properties to be added up over the families."""
-NEVER = 1_000_000
-"""Files in the first level at which a degraded database stalls. Damage keeps its family from being
-compacted, and a stall for that would stop the writes to all others too."""
 _PUT, _DELETE = Kind.PUT, Kind.DELETE
 
 
@@ -110,7 +103,7 @@ class RocksDatabase:
         self._settings = settings
         self._read_only = read_only
         self._on_closed = on_closed
-        self._cache = Cache(settings.block_cache_bytes)
+        self._cache = block_cache(settings)
         self._quick, self._durable = _write_options(sync=False), _write_options(sync=True)
         self._idle = threading.Condition()
         self._borrowers = 0
@@ -158,33 +151,10 @@ class RocksDatabase:
         )
 
     def _options(self) -> Options:
-        settings = self._settings
-        table = BlockBasedOptions()
-        table.set_block_cache(self._cache)
-        table.set_cache_index_and_filter_blocks(True)
-        table.set_pin_l0_filter_and_index_blocks_in_cache(True)
-        options = Options(raw_mode=True)
-        options.set_block_based_table_factory(table)
-        options.set_write_buffer_size(settings.write_buffer_bytes)
-        options.set_max_write_buffer_number(settings.WRITE_BUFFERS)
-        options.set_max_bytes_for_level_base(settings.level_base_bytes)
-        options.set_db_write_buffer_size(settings.shared_write_buffer_bytes)
-        options.set_max_total_wal_size(settings.log_bytes)
-        # A family costs its first arena block, and there may be hundreds of them.
-        options.set_arena_block_size(64 * 1024)
-        options.set_level_compaction_dynamic_level_bytes(True)
-        options.set_compression_type(DBCompressionType.lz4())
-        options.set_bytes_per_sync(MEGABYTE)
-        options.set_keep_log_file_num(4)
-        if self._damage.strict:
-            options.set_wal_recovery_mode(DBRecoveryMode.absolute_consistency())
-        if self._damage.degraded:
-            options.set_paranoid_checks(False)
-            options.set_level_zero_slowdown_writes_trigger(NEVER)
-            options.set_level_zero_stop_writes_trigger(NEVER)
-            options.set_soft_pending_compaction_bytes_limit(0)
-            options.set_hard_pending_compaction_bytes_limit(0)
-        return options
+        damage = self._damage
+        return rocksdb_options(
+            self._settings, self._cache, strict=damage.strict, degraded=damage.degraded
+        )
 
     # Damage
 
@@ -351,6 +321,19 @@ class RocksDatabase:
             return  # to whom only reads it is gone
         with translated():
             self._rdict.drop_column_family(family.name)
+
+    def works_on_files(self) -> bool:
+        """Whether a family that is dropped now may leave open files behind.
+
+        If it is dropped in the midst of a compaction and a checkpoint is made too, RocksDB deletes
+        what the compaction wrote, but keeps it open, and with it its room on the disk.
+        """
+        with translated():
+            running = [
+                integer_property(self._rdict, f"rocksdb.num-running-{work}")
+                for work in ("compactions", "flushes")
+            ]
+        return self._borrowers > 0 or any(running)
 
     # Writing
 

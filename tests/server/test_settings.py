@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from commands.observing.redaction import REDACTED, redacted
 from commands.publishing.notifications import WIDE_COLUMN, parse_flags
+from resp_server.server import rocks_settings
 from resp_server.settings import (
     DIRECTIVES,
     FIXED,
@@ -35,6 +36,7 @@ from resp_server.settings import (
     split_line,
 )
 from resp_server.settings.fixed import MEANINGLESS, UNSUPPORTED
+from storage.rocks.options import RocksSettings
 from tests.harness import ROOT
 
 
@@ -586,6 +588,7 @@ OTHER_VALUES: dict[str, list[Any]] = {
     "wc-compaction-cron": ["", "*/5 1-3 * * mon"],
     "wc-compaction-checker-cron": ["", "0 4 1 * *"],
     "wc-write-queue-limit": [1, 1024, 2**30],
+    "wc-row-cache-bytes": [0, 1024, 2**30],
     "bind": [(), ("*",), ("*", "-::*"), ("127.0.0.1", "-::1"), ("a b",)],
     "port": [0, 65535],
     "tcp-backlog": [0, 65535],
@@ -637,7 +640,22 @@ OTHER_VALUES: dict[str, list[Any]] = {
     "backup-url": ["s3://bucket/a folder", "/mnt/backups"],
     "backup-url-keep": [1, 10_000],
     "rocksdb-block-cache-size": [1024**2, 10**9],
+    "rocksdb-block-size": [1024, 12345],
+    "rocksdb-compression": ["none", "zstd"],
+    "rocksdb-bottommost-compression": ["none", "zstd"],
     "rocksdb-write-buffer-size": [1024**2, 256 * 1024**2],
+    "rocksdb-min-write-buffer-number-to-merge": [1, 1_000],
+    "rocksdb-max-write-buffer-number": [2, 1_000],
+    "rocksdb-db-write-buffer-size": [1024**2, 10**9],
+    "rocksdb-max-total-wal-size": [1024**2, 10**9],
+    "rocksdb-level0-file-num-compaction-trigger": [1, 100_000],
+    "rocksdb-level0-slowdown-writes-trigger": [1, 100_000],
+    "rocksdb-level0-stop-writes-trigger": [1, 100_000],
+    "rocksdb-max-bytes-for-level-base": [1024**2, 10**12],
+    "rocksdb-target-file-size-base": [1024**2, 10**9],
+    "rocksdb-max-background-jobs": [1, 1_000],
+    "rocksdb-rate-limiter-bytes-per-sec": [1024**2, 12345678],
+    "rocksdb-max-open-files": [1000],
     "wc-auto-create": [True, False],
     "wc-default-maxversions": [1, 100_000],
     "wc-default-ttl": [1, (2**63 - 1) // 1000],
@@ -677,6 +695,25 @@ def test_a_directive_is_described(name: str) -> None:
     assert directive.attribute == name.replace("-", "_")
     assert directive.text.endswith(".")
     assert directive.section
+
+
+def test_the_store_has_the_same_defaults() -> None:
+    assert rocks_settings(Settings()) == RocksSettings()
+
+
+ROCKS = [name for name in DIRECTIVES if name.startswith("rocksdb-")]
+
+
+def test_each_directive_for_the_store_sets_something_else_there() -> None:
+    changed: list[str] = []
+    for name in ROCKS:
+        value = OTHER_VALUES[name][0]
+        before = dataclasses.asdict(RocksSettings())
+        after = dataclasses.asdict(rocks_settings(from_command_line([f"--{name}", str(value)])))
+        ((field, _),) = after.items() - before.items()
+        assert after[field] == value
+        changed.append(field)
+    assert sorted(changed) == sorted(item.name for item in dataclasses.fields(RocksSettings))
 
 
 def test_every_field_but_users_is_a_directive() -> None:

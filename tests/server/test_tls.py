@@ -23,11 +23,12 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from resp_server import doors
+from resp_server.doors import TlsDoor
 from resp_server.listening import CannotListen
 from resp_server.settings import BadSetting, Settings
 from resp_server.tls import BadTls, server_context
 from tests.certificates import Certificates, make_certificates
-from tests.harness import ServerProcess, free_port, until
+from tests.harness import ServerProcess, eventually, free_port, until
 from tests.server.echo import Doors, answers, connected, opened, run, says
 from tests.server.test_lifecycle import run_server
 from tests.wire import Wire, encode
@@ -387,6 +388,28 @@ def test_the_oldest_of_too_many_handshakes_is_given_up(
             assert await answers_tls(secure, client_context(certificates))
             assert await sent_away(strangers[1][0])
             assert not strangers[3][0].at_eof()
+
+    run(test)
+
+
+def test_of_a_crowd_of_silent_strangers_few_are_kept(
+    certificates: Certificates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doors, "MOST_HANDSHAKES", 3)
+
+    async def test() -> None:
+        async with opened_with_tls(certificates) as secure:
+            port = secure.settings.tls_port
+            # All of them are there before the loop looks.
+            strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(20)]
+            (door,) = (each for each in secure.listeners._doors.values() if type(each) is TlsDoor)
+            await eventually(lambda: len(strangers) > 3 and 0 < len(door._taking) <= 3)
+            assert await answers_tls(secure, client_context(certificates))
+            for _ in range(10):
+                await asyncio.sleep(0)
+                assert len(door._taking) <= 3
+            for stranger in strangers:
+                stranger.close()
 
     run(test)
 

@@ -14,15 +14,18 @@ import os
 import random
 import resource
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rocksdict import Rdict
 
 from storage.catalog import entry_key, family_name
 from storage.directory import STORE_FOLDER, prepare
+from storage.embedded import datasets
 from storage.embedded.engine import EmbeddedEngine
 from storage.embedded.ordered import Kind
 from storage.encoding import stamp_of
@@ -39,6 +42,7 @@ from storage.opening import open_engine
 from storage.rocks import database as guard
 from storage.rocks.database import RocksDatabase
 from storage.rocks.options import RocksSettings
+from tests.harness import until
 
 DEFAULTS = DatasetSettings()
 SMALL = RocksSettings(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 16)
@@ -783,3 +787,99 @@ def test_a_compaction_that_meets_damage_fails_and_writing_goes_on(
     assert 2 in shown(engine)
     assert shown(engine, b"0000") == [1]
     asyncio.run(engine.close())
+
+
+# Families that are dropped in the midst of a compaction
+
+
+def families_on_disk(database: RocksDatabase) -> list[str]:
+    return [name for name in Rdict.list_cf(str(database._path), database._options()) if ":" in name]
+
+
+def test_a_dataset_whose_store_works_on_files_gives_its_room_back_later(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = database_of(engine)
+    monkeypatch.setattr(database, "works_on_files", lambda: True)
+    asyncio.run(engine.drop_dataset(b"d"))
+    engine.tidy()
+    assert families_on_disk(database) == ["d:d"]
+    put(engine, 7)  # a dataset of the same name does not wait for that
+    assert shown(engine) == [7]
+    engine.tidy()
+    assert shown(engine) == [7]
+    asyncio.run(engine.drop_dataset(b"d"))
+    monkeypatch.setattr(database, "works_on_files", lambda: False)
+    engine.tidy()
+    assert families_on_disk(database) == []
+
+
+def test_a_family_whose_end_was_put_off_ends_with_the_next_start(
+    reopened: Reopened, engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_of(engine), "works_on_files", lambda: True)
+    asyncio.run(engine.drop_dataset(b"d"))
+    again = reopened.again()
+    assert again.dataset_names() == []
+    assert families_on_disk(database_of(again)) == []
+
+
+def test_a_failure_meanwhile_ends_it_too(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_of(engine), "works_on_files", lambda: True)
+    asyncio.run(engine.drop_dataset(b"d"))
+    engine.fail(StoreFailure("something else"))
+    engine.tidy()
+    assert families_on_disk(database_of(engine)) == []
+    put(engine, 8)
+    assert shown(engine) == [8]
+
+
+def test_a_family_does_not_wait_for_its_end_for_ever(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_of(engine), "works_on_files", lambda: True)
+    monkeypatch.setattr(datasets, "PARTING_SECONDS", -1.0)
+    asyncio.run(engine.drop_dataset(b"d"))
+    engine.tidy()
+    assert families_on_disk(database_of(engine)) == []
+
+
+def test_dropping_in_the_midst_of_compactions_leaves_no_open_files(engine: EmbeddedEngine) -> None:
+    """With a checkpoint beside it, RocksDB kept deleted files open, dozens of them."""
+    database = database_of(engine)
+    for number in range(12):
+        name = b"x%d" % (number % 2)
+        for _ in range(3):
+            put(engine, *(random.randrange(10**6) for _ in range(2_000)), dataset=name)
+            asyncio.run(engine.settle())
+            database.flush()
+        dataset = engine.open_dataset(name)
+        assert dataset is not None
+        compaction = threading.Thread(target=dataset.family.compact)
+        compaction.start()
+        asyncio.run(engine.drop_dataset(name))
+        copy = database._path.parent / f"copy{number}"
+        database.checkpoint(copy)
+        shutil.rmtree(copy)
+        compaction.join()
+        engine.tidy()
+
+    def all_ended() -> bool:
+        engine.tidy()
+        return families_on_disk(database) == ["d:d"]
+
+    until(all_ended)
+    until(lambda: deleted_files(database._path) == [])
+
+
+def deleted_files(folder: Path) -> list[str]:
+    """Files in a folder that this process has open, and that have no name any more."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            target = str(descriptor.readlink())
+            if target.startswith(str(folder)) and target.endswith("(deleted)"):
+                found.append(target)
+    return found
