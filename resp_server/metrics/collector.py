@@ -62,6 +62,7 @@ class Collector:
             self._clients,
             self._writes,
             self._log,
+            self._backups,
             self._rows,
             self._store,
         ):
@@ -179,6 +180,40 @@ class Collector:
             "1 if something is in the log that is not on the disk yet.",
             int(self._sources.engine.unsynced),
         )
+
+    def _backups(self) -> Iterator[Metric]:
+        saving, last = self._sources.saving, self._sources.saving.backup
+        yield CounterMetricFamily("colonnade_backups_made", "Backups made.", saving.backups_made)
+        yield CounterMetricFamily(
+            "colonnade_backups_failed", "Backups that could not be made.", saving.backups_failed
+        )
+        gauges: dict[str, tuple[str, float]] = {
+            "in_progress": ("1 while one is being made.", int(saving.in_progress)),
+            "next_timestamp_seconds": (
+                "When backup-cron makes the next; 0: never.",
+                saving.schedule.next_time,
+            ),
+            "last_failed": (
+                "1 if the last was not made, or older ones could not be removed after it.",
+                int(bool(last.error)),
+            ),
+            "last_timestamp_seconds": (
+                "When one was last made; 0: not since the server started.",
+                last.time,
+            ),
+            "last_duration_seconds": (
+                "How long the last took, made or not; 0: there was none.",
+                max(0.0, last.seconds),
+            ),
+            "last_checkpoint_seconds": (
+                "How long of that nobody was served.",
+                last.checkpoint_seconds,
+            ),
+            "last_bytes": ("Files of the last that was made.", last.bytes),
+            "last_sent_bytes": ("Those of them that no earlier backup had.", last.sent_bytes),
+        }
+        for name, (text, value) in gauges.items():
+            yield GaugeMetricFamily(f"colonnade_backup_{name}", text, value)
 
     def _store(self) -> Iterator[Metric]:
         figures: dict[str, int] = {}

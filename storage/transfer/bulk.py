@@ -1,8 +1,9 @@
 """An import in bulk: cells of files become sorted tables, which a server takes over at once.
 
-Units are turned into tables by processes of their own. Where many overlap, one more process merges
-them. A cell that is given twice is there once, as it was given last. Nothing reaches the server
-before all tables are there. The keys are made by storage.encoding alone.
+Shares of the files are turned into tables by processes of their own. Where many tables overlap,
+they are merged, a range of keys by each process. A cell that is given twice is there once, as it
+was given last. Nothing reaches the server before all tables are there. The keys are made by
+storage.encoding alone.
 """
 
 from __future__ import annotations
@@ -10,44 +11,57 @@ from __future__ import annotations
 import gc
 import itertools
 import multiprocessing
+import operator
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from storage.encoding import PLAIN, cell_suffix, column_prefix, row_prefix, value_header
+from storage.encoding import cell_keys, stored_values
+from storage.errors import CannotTransfer
 from storage.rocks.tables import merge_tables, write_table
-from storage.transfer.mapping import Defaults, ImportedCell
-from storage.transfer.sources import Unit, cells_of
+from storage.transfer.batches import CellBatch
+from storage.transfer.mapping import Defaults
+from storage.transfer.sources import Unit, batches_of, shares_of
 
-RUN_CELLS = 1_000_000
-RUN_BYTES = 192 * 1024 * 1024
+SHARE_RECORDS = 500_000
+RUN_CELLS = 600_000
+RUN_BYTES = 128 * 1024 * 1024
+"""What is sorted at a time: more than a share whose records are a cell each, and not long."""
 CELL_BYTES = 150
 """What a cell takes in memory beside its key and value, about."""
+MOST_PROCESSES = 8
+"""Each may take twice RUN_BYTES and what its libraries need."""
 FEW_RECORDS = 20_000
 """So many are not worth another process."""
 MOST_OVERLAPPING = 8
 """So many tables RocksDB takes as they are, and merges them beside its other work; more of them
 would make it slow down who writes."""
+KNOWN_KEYS = 64
+"""Of each table, from which ranges of about equal size are guessed."""
 MOST_COMPLAINTS = 20
-"""Told of one unit; the others are counted."""
+"""Told of one share; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A file of sorted cells, and the keys it begins and ends with."""
+    """A file of sorted cells, and some of its keys in order, the first and the last among them."""
 
     path: Path
-    first: bytes
-    last: bytes
+    keys: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, path: Path, keys: Sequence[bytes]) -> Table:
+        return cls(path, (*keys[:: 1 + len(keys) // KNOWN_KEYS], keys[-1]))
 
 
 @dataclass(slots=True)
 class Converted:
-    """What became of one unit, or of all."""
+    """What became of one share, or of all."""
 
     tables: list[Table] = field(default_factory=list)
     cells: int = 0
@@ -72,6 +86,25 @@ class _Stop(Exception):
 
 
 Progress = Callable[[int, int], None]
+"""Called with how many records were read, and of about how many."""
+
+
+@dataclass(slots=True)
+class Run:
+    """Stored cells side by side, as many as are sorted at a time."""
+
+    keys: list[bytes] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+
+    def sort(self) -> None:
+        """By keys; of cells with one key the last stays."""
+        order = sorted(range(len(self.keys)), key=self.keys.__getitem__)
+        keys = [self.keys[place] for place in order]
+        values = [self.values[place] for place in order]
+        if any(map(operator.eq, keys, itertools.islice(keys, 1, None))):
+            last = dict(zip(keys, values, strict=True))
+            keys, values = list(last), list(last.values())
+        self.keys, self.values = keys, values
 
 
 def convert_all(
@@ -86,24 +119,28 @@ def convert_all(
     """Tables of all cells in `folder`; of a cell in several of them the last by name counts.
 
     With `stop` the first record that is no cell ends it, and there may be no tables. Few records
-    are not worth another process.
+    are not worth another process. CannotTransfer or StoreFailure if it cannot be done.
     """
     total, result = sum(unit.records for unit in units), Converted()
     if total <= FEW_RECORDS:
-        for number, unit in enumerate(units):
-            result.add(convert(unit, defaults, folder, number, stop))
-        _merge_if_needed(result.tables, folder)
+        result.add(convert(units, defaults, folder, 0, stop))
         return result
-    workers = processes or max(1, min(len(units), os.cpu_count() or 1))
+    workers = processes or min(MOST_PROCESSES, os.cpu_count() or 1)
+    shares = shares_of(units, min(SHARE_RECORDS, -(-total // MOST_OVERLAPPING)))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, _prepare) as pool:
         try:
-            for converted in _in_order(pool, units, defaults, folder, stop, 2 * workers):
+            for converted in _in_order(pool, shares, defaults, folder, stop, 2 * workers):
                 result.add(converted)
                 progress(result.records, total)
                 if stop and result.bad:
                     return result
-            pool.submit(_merge_if_needed, result.tables, folder).result()
+            if len(result.tables) > MOST_OVERLAPPING and overlap(result.tables):
+                merge(pool, result.tables, folder, workers)
+        except BrokenProcessPool as error:
+            raise CannotTransfer(
+                "a process was killed: perhaps there is not enough memory"
+            ) from error
         finally:
             pool.shutdown(cancel_futures=True)
     return result
@@ -112,77 +149,97 @@ def convert_all(
 def _prepare() -> None:
     """Ctrl-C is for the parent, which waits for its children."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.disable()  # there are millions of tuples, and no cycles
+    gc.disable()  # there are millions of objects, and no cycles
 
 
 def _in_order(
-    pool: ProcessPoolExecutor,
-    units: Sequence[Unit],
+    pool: Executor,
+    shares: Sequence[Sequence[Unit]],
     defaults: Defaults,
     folder: Path,
     stop: bool,
     ahead: int,
 ) -> Iterator[Converted]:
-    """What became of the units in their order, a few of them under way at a time."""
+    """What became of the shares in their order, a few of them under way at a time."""
     waiting: deque[Future[Converted]] = deque()
-    for number, unit in enumerate(units):
-        waiting.append(pool.submit(convert, unit, defaults, folder, number, stop))
+    for number, share in enumerate(shares):
+        waiting.append(pool.submit(convert, share, defaults, folder, number, stop))
         if len(waiting) >= ahead:
             yield waiting.popleft().result()
     while waiting:
         yield waiting.popleft().result()
 
 
-def _overlap(tables: Sequence[Table]) -> bool:
-    ordered = sorted(tables, key=lambda table: table.first)
-    return any(one.last >= other.first for one, other in itertools.pairwise(ordered))
+def overlap(tables: Sequence[Table]) -> bool:
+    """Whether the range of one of them meets that of another."""
+    ordered = sorted(tables, key=lambda table: table.keys[0])
+    return any(one.keys[-1] >= other.keys[0] for one, other in itertools.pairwise(ordered))
 
 
-def _merge_if_needed(tables: Sequence[Table], folder: Path) -> None:
-    if len(tables) > MOST_OVERLAPPING and _overlap(tables):
-        for path in merge_tables([table.path for table in tables], folder / "merged"):
-            path.rename(folder / path.name)
+def merge(pool: Executor, tables: list[Table], folder: Path, ranges: int) -> None:
+    """Puts other tables into the folder in place of these, which do not overlap.
+
+    `ranges` of keys are merged apart from each other, and are of about equal size.
+    """
+    known = sorted(key for table in tables for key in table.keys)
+    bounds = [known[len(known) * number // ranges] for number in range(1, ranges)]
+    paths = [table.path for table in tables]
+    waiting = [
+        pool.submit(merge_tables, paths, folder / f"merged-{number}", start, end)
+        for number, (start, end) in enumerate(zip([b"", *bounds], [*bounds, None], strict=True))
+    ]
+    merged = [path for future in waiting for path in future.result()]
+    for path in paths:
+        path.unlink()
+    for path in merged:
+        path.rename(folder / f"{path.parent.name}-{path.name}")
 
 
-def convert(unit: Unit, defaults: Defaults, folder: Path, number: int, stop: bool) -> Converted:
-    """Runs in a process of its own: the tables of one unit."""
+def convert(
+    units: Sequence[Unit], defaults: Defaults, folder: Path, number: int, stop: bool
+) -> Converted:
+    """Runs in a process of its own: the tables of one share."""
     result = Converted()
-
-    def complain(line: int, reason: str) -> None:
-        result.bad += 1
-        if len(result.complaints) < MOST_COMPLAINTS:
-            result.complaints.append((unit.path, line, reason))
-        if stop:
-            raise _Stop
-
     try:
-        for run, pairs in enumerate(_runs(cells_of(unit, defaults, complain), result)):
+        for run, cells in enumerate(_runs(_batches(units, defaults, stop, result), result)):
             path = folder / f"{number:06d}-{run:06d}.sst"
-            keys = sorted(pairs)
-            write_table(path, zip(keys, map(pairs.__getitem__, keys), strict=True))
-            result.tables.append(Table(path, keys[0], keys[-1]))
+            cells.sort()
+            write_table(path, zip(cells.keys, cells.values, strict=True))
+            result.tables.append(Table.of(path, cells.keys))
     except _Stop:
         pass
-    result.records = unit.records
+    result.records = sum(unit.records for unit in units)
     return result
 
 
-def _runs(cells: Iterator[ImportedCell], result: Converted) -> Iterator[dict[bytes, bytes]]:
-    """Stored cells by their keys, as many as are sorted at a time; of a key the last."""
-    pairs: dict[bytes, bytes] = {}
-    room, last_row, last_column, prefix, place = RUN_BYTES, None, None, b"", b""
-    for row, column, timestamp, sequence, value, expires in cells:
-        if row != last_row:
-            last_row, prefix, last_column = row, row_prefix(row), None
-        if column != last_column:
-            last_column, place = column, column_prefix(prefix, column)
-        stored = (PLAIN if expires is None else value_header(expires)) + value
-        pairs[place + cell_suffix(timestamp, sequence)] = stored
-        result.cells += 1
-        result.expiring |= expires is not None
-        room -= len(place) + len(stored) + CELL_BYTES
-        if room <= 0 or len(pairs) >= RUN_CELLS:
-            yield pairs
-            pairs, room = {}, RUN_BYTES
-    if pairs:
-        yield pairs
+def _batches(
+    units: Sequence[Unit], defaults: Defaults, stop: bool, result: Converted
+) -> Iterator[CellBatch]:
+    for unit in units:
+
+        def complain(line: int, reason: str, path: str = unit.path) -> None:
+            result.bad += 1
+            if len(result.complaints) < MOST_COMPLAINTS:
+                result.complaints.append((path, line, reason))
+            if stop:
+                raise _Stop
+
+        yield from batches_of(unit, defaults, complain)
+
+
+def _runs(batches: Iterable[CellBatch], result: Converted) -> Iterator[Run]:
+    """Stored cells and their keys as they come, as many as are sorted at a time."""
+    run, room = Run(), RUN_BYTES
+    for batch in batches:
+        keys = cell_keys(batch.rows, batch.columns, batch.timestamps, batch.sequences)
+        stored = stored_values(batch.values, batch.expiries)
+        run.keys += keys
+        run.values += stored
+        result.cells += len(batch)
+        result.expiring |= batch.expiries.count(None) < len(batch)
+        room -= sum(map(len, keys)) + sum(map(len, stored)) + CELL_BYTES * len(batch)
+        if room <= 0 or len(run.keys) >= RUN_CELLS:
+            yield run
+            run, room = Run(), RUN_BYTES
+    if run.keys:
+        yield run

@@ -6,52 +6,30 @@ What is visible is decided by storage.embedded.reader, as for every read. Knows 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from itertools import chain, islice, pairwise, repeat
 
 from storage.cursors import START, Position
 from storage.embedded.datasets import Dataset
-from storage.embedded.reader import (
-    NO_LIMIT,
-    Budget,
-    RowReader,
-    Rules,
-    read_rows,
-    walk_visible,
-)
+from storage.embedded.reader import RowReader, read_rows, walk_visible
+from storage.embedded.rules import NO_LIMIT, Budget, Rules
 from storage.encoding import (
     PLAIN,
     SUFFIX_BYTES,
     name_bounds,
     row_prefix,
-    split_key,
+    split_names,
     split_value,
-    stamp_of,
+    stamps_of,
 )
 from storage.model import NameRange, PageLimits, Selection, TimeRange
+from storage.transfer.batches import CellBatch, WideBatch
 
 BATCH_CELLS = 122_880
 """Rows of a Parquet row group: what DuckDB takes at a time, and others find sensible too."""
 BATCH_BYTES = 64 * 1024 * 1024
-CELL_BYTES = 64
-"""What a cell takes in a batch beside its names and value, about."""
+CELL_BYTES = 128
+"""What a cell takes in a batch beside its value, about."""
 _ROWS_A_READ = 1000
-
-
-@dataclass(slots=True)
-class CellBatch:
-    """Cells side by side, as a table of columns. Times are Unix milliseconds."""
-
-    rows: list[bytes] = field(default_factory=list)
-    columns: list[bytes] = field(default_factory=list)
-    timestamps: list[int] = field(default_factory=list)
-    values: list[bytes] = field(default_factory=list)
-    expiries: list[int | None] = field(default_factory=list)
-    """The cells' own expiries; a dataset's TTL is not among them."""
-    sequences: list[int] = field(default_factory=list)
-    """What tells apart cells that the server stamped in one millisecond; 0 for given timestamps."""
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 def cell_batches(
@@ -66,28 +44,38 @@ def cell_batches(
     start, end = name_bounds(b"", None, rows)
     if end is not None and start >= end:
         return
-    batch, room, place, row, column = CellBatch(), BATCH_BYTES, b"", b"", b""
-    for key, stored, payload in walk_visible(dataset.family.scan(end), rules, selection, start):
-        if key[:-SUFFIX_BYTES] != place:
-            place = key[:-SUFFIX_BYTES]
-            row, column, _, _ = split_key(key)
-        timestamp, sequence = stamp_of(key)
-        batch.rows.append(row)
-        batch.columns.append(column)
-        batch.timestamps.append(timestamp)
-        batch.values.append(payload)
-        batch.expiries.append(None if stored[:1] == PLAIN else split_value(stored)[0])
-        batch.sequences.append(sequence)
-        room -= len(row) + len(column) + len(payload) + CELL_BYTES
-        if room <= 0 or len(batch.rows) >= batch_cells:
-            yield batch
-            batch, room = CellBatch(), BATCH_BYTES
-    if batch.rows:
+    cells = walk_visible(dataset.family.scan(end), rules, selection, start)
+    while (batch := _next_batch(cells, batch_cells)) is not None:
         yield batch
 
 
-WideBatch = tuple[list[bytes], list[list[bytes | None]]]
-"""Row keys, and for each wanted column the newest value in each of these rows, or None."""
+def _next_batch(cells: Iterator[tuple[bytes, bytes, bytes]], most: int) -> CellBatch | None:
+    keys, values, expiries = list[bytes](), list[bytes](), list[int | None]()
+    room, place, starts = BATCH_BYTES, b"", list[int]()  # where another column begins
+    for key, stored, payload in islice(cells, most):
+        if key[:-SUFFIX_BYTES] != place:
+            place = key[:-SUFFIX_BYTES]
+            starts.append(len(keys))
+        keys.append(key)
+        values.append(payload)
+        expiries.append(None if stored[:1] == PLAIN else split_value(stored)[0])
+        room -= len(payload) + CELL_BYTES
+        if room <= 0:
+            break
+    if not keys:
+        return None
+    # Names are split off once for each column.
+    rows, columns = split_names([keys[start] for start in starts])
+    counts = [end - start for start, end in pairwise([*starts, len(keys)])]
+    times, sequences = stamps_of(keys)
+    return CellBatch(
+        list(chain.from_iterable(map(repeat, rows, counts))),
+        list(chain.from_iterable(map(repeat, columns, counts))),
+        times,
+        values,
+        expiries,
+        sequences,
+    )
 
 
 def wide_batches(

@@ -6,7 +6,9 @@ The files have their names once all are whole: an export that was interrupted le
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +59,17 @@ def export(
     schema = CELLS if request.wide is None else wide_schema(request.wide)
     files = _Files(destination, stem, schema, request.rows_per_file)
     try:
-        for table in _tables(engine, request, schema):
-            files.write(table)
-            progress(files.rows, estimate)
+        # While one table is compressed and written, the next one is read.
+        with ThreadPoolExecutor(1) as writing:
+            waiting = deque[Future[None]]()
+            for table in _tables(engine, request, schema):
+                waiting.append(writing.submit(files.write, table))
+                if len(waiting) > 1:
+                    waiting.popleft().result()
+                    progress(files.rows, estimate)
+            for last in waiting:
+                last.result()
+        progress(files.rows, estimate)
         files.finish()
     except BaseException:
         files.abandon()

@@ -1,33 +1,40 @@
-"""Which field of a record is what of a cell, and how a record's values become a cell's bytes.
+"""Which field of a record is what of a cell, and how the values of records become cells.
 
 Records come in two shapes. Long: a record is one cell, whose column's name and value are fields.
 Wide: every field that is nothing else is a column, and a record is as many cells as it has values.
-Knows nothing of files.
+
+Records come by the thousand, side by side: the values of a field are looked at together, and what
+is as it should be is not touched. Knows nothing of files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import compress
 from typing import Any
 
 from storage.encoding import TOP_SEQUENCE
 from storage.errors import CannotTransfer
 from storage.model import MAX_NAME_BYTES, MAX_TIMESTAMP
+from storage.transfer.batches import CellBatch
 from storage.transfer.moments import milliseconds
 
 PARTS = ("row", "column", "timestamp", "value", "expires", "sequence")
 MOMENTS = ("timestamp", "expires", "sequence")
 _NOTHING = (None, "", b"")
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 ImportedCell = tuple[bytes, bytes, int, int, bytes, int | None]
 """(row, column, timestamp, sequence, value, expires), times in Unix milliseconds."""
 
+Values = Sequence[Any]
+"""Those of one field, in many records."""
+
 
 class BadRecord(Exception):
-    """A record that is no cell; the text says why."""
+    """A record that is no cell, or one of many that is none; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,150 +112,111 @@ class Defaults:
     empty_is_nothing: bool = False
 
 
-Convert = Callable[[Sequence[Any]], Sequence[ImportedCell]]
-"""The cells of one record, from its values in the order of Layout.fields. BadRecord."""
+def cells_of_records(
+    layout: Layout, columns: Sequence[Values], defaults: Defaults
+) -> list[CellBatch]:
+    """The cells of records, one or many. BadRecord if one of them is none; which one, is not told.
 
-
-def converter(layout: Layout, defaults: Defaults) -> Convert:
-    """What makes cells of the records of a layout."""
-    return _of_cell(layout, defaults) if not layout.columns else _of_wide(layout, defaults)
-
-
-def flawless(
-    layout: Layout, columns: Sequence[Sequence[Any]], defaults: Defaults
-) -> Iterable[ImportedCell] | None:
-    """The cells of many records at once, if a glance at whole columns of them shows no flaw.
-
-    `columns` are in the order of layout.fields. None sends them to the converter, one by one.
+    `columns` are in the order of layout.fields. Of wide records, those of a column come together.
     """
-    found = dict(zip((part for part, _ in layout.parts), columns, strict=False))
-    if layout.columns or not columns[0]:
-        return None
-    names, times = (found["row"], found["column"]), found.get("timestamp", (defaults.timestamp,))
-    sequences, expiries = found.get("sequence", (0,)), found.get("expires", (None,))
-    if any(set(map(type, texts)) != {bytes} for texts in (*names, found["value"])):
-        return None
-    if max(max(map(len, name)) for name in names) > MAX_NAME_BYTES:
-        return None
-    if not _are_moments(times, MAX_TIMESTAMP) or not _are_moments(sequences, TOP_SEQUENCE):
-        return None
-    if any(sequences) and max(times) >= defaults.clock:
-        return None
-    if not _are_moments([one for one in expiries if one is not None], MAX_TIMESTAMP):
-        return None
-    return zip(
-        *names,
-        times if "timestamp" in found else repeat(defaults.timestamp),
-        sequences if "sequence" in found else repeat(0),
-        found["value"],
-        expiries if "expires" in found else repeat(None),
-        strict=False,  # what repeats has no end
-    )
+    parts = dict(zip((part for part, _ in layout.parts), columns, strict=False))
+    rows = _names(parts["row"], "row")
+    times = _timestamps(parts.get("timestamp"), len(rows), defaults)
+    expiries = _optional(parts.get("expires"), len(rows), "expires")
+    sequences = _sequences(parts.get("sequence"), times, defaults)
+    if not layout.columns:
+        names, values = _names(parts["column"], "column"), _payloads(parts["value"], "value")
+        return [CellBatch(rows, names, times, values, expiries, sequences)]
+    nothing = _NOTHING if defaults.empty_is_nothing else (None,)
+    found = []
+    for field, column in zip(layout.columns, columns[len(parts) :], strict=True):
+        there = [value not in nothing for value in column]
+        values = _payloads(list(compress(column, there)), field)
+        found.append(
+            CellBatch(
+                list(compress(rows, there)),
+                list(_names([field], "column")) * len(values),
+                list(compress(times, there)),
+                values,
+                list(compress(expiries, there)),
+                list(compress(sequences, there)),
+            )
+        )
+    return found
 
 
-def _are_moments(numbers: Sequence[Any], most: int) -> bool:
-    return not numbers or (
-        set(map(type, numbers)) == {int} and min(numbers) >= 0 and max(numbers) <= most
-    )
-
-
-def _of_cell(layout: Layout, defaults: Defaults) -> Convert:
-    places = {part: place for place, (part, _) in enumerate(layout.parts)}
-    row_at, column_at, value_at = places["row"], places["column"], places["value"]
-    moments = _moments_of(places, defaults)
-
-    def convert(values: Sequence[Any]) -> Sequence[ImportedCell]:
-        # Millions of records come by here: what is as it should be is not looked at twice.
-        row, column, value = values[row_at], values[column_at], values[value_at]
-        if type(row) is not bytes or len(row) > MAX_NAME_BYTES:
-            row = _name(row, "row")
-        if type(column) is not bytes or len(column) > MAX_NAME_BYTES:
-            column = _name(column, "column")
-        if type(value) is not bytes:
-            if value is None:
-                raise BadRecord("there is no value")
-            value = _bytes(value)
-        timestamp, expires, sequence = moments(values)
-        return ((row, column, timestamp, sequence, value, expires),)
-
-    return convert
-
-
-def _of_wide(layout: Layout, defaults: Defaults) -> Convert:
-    places = {part: place for place, (part, _) in enumerate(layout.parts)}
-    moments, row_at, first_column = _moments_of(places, defaults), places["row"], len(places)
-    names = [_name(name, "column") for name in layout.columns]
-    nothing = (None, "", b"") if defaults.empty_is_nothing else (None,)
-
-    def convert(values: Sequence[Any]) -> Sequence[ImportedCell]:
-        row = _name(values[row_at], "row")
-        timestamp, expires, sequence = moments(values)
-        return [
-            (row, name, timestamp, sequence, _bytes(value), expires)
-            for name, value in zip(names, values[first_column:], strict=True)
-            if value not in nothing
-        ]
-
-    return convert
-
-
-def _moments_of(
-    places: dict[str, int], defaults: Defaults
-) -> Callable[[Sequence[Any]], tuple[int, int | None, int]]:
-    """What finds the timestamp, the expiry and the sequence of a record."""
-    time_at, expires_at, sequence_at = (places.get(part) for part in MOMENTS)
-
-    def moments(values: Sequence[Any]) -> tuple[int, int | None, int]:
-        timestamp = defaults.timestamp
-        if time_at is not None:
-            timestamp = values[time_at]
-            if type(timestamp) is not int or not 0 <= timestamp <= MAX_TIMESTAMP:
-                timestamp = _moment(timestamp, "timestamp")
-        expires, sequence = None, 0
-        if expires_at is not None and values[expires_at] not in _NOTHING:
-            expires = _moment(values[expires_at], "expires")
-        if sequence_at is not None and values[sequence_at] not in _NOTHING:
-            sequence = _sequence(values[sequence_at], timestamp, defaults.clock)
-        return timestamp, expires, sequence
-
-    return moments
-
-
-def _name(value: Any, part: str) -> bytes:
-    if value is None:
-        raise BadRecord(f"there is no {part}")
-    name = _bytes(value)
-    if len(name) > MAX_NAME_BYTES:
+def _names(values: Values, part: str) -> Sequence[bytes]:
+    names = _payloads(values, part)
+    if max(map(len, names), default=0) > MAX_NAME_BYTES:
         raise BadRecord(f"the {part} is longer than {MAX_NAME_BYTES} bytes")
-    return name
+    return names
 
 
-def _moment(value: Any, part: str) -> int:
-    if value in _NOTHING:
+def _payloads(values: Values, part: str) -> Sequence[bytes]:
+    """What is text in its own bytes; what is not, as JSON writes it."""
+    kinds = set(map(type, values))
+    if kinds <= {bytes}:
+        return values
+    if type(None) in kinds:
         raise BadRecord(f"there is no {part}")
+    texts = values if kinds == {str} else list(map(_text, values))
     try:
-        return milliseconds(value)
+        return [text.encode() for text in texts]
+    except UnicodeEncodeError:  # a byte that is no UTF-8, or worse
+        try:
+            return [text.encode("utf-8", "surrogateescape") for text in texts]
+        except UnicodeEncodeError:
+            raise BadRecord(f"{part}: half a character, for which there are no bytes") from None
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    try:
+        return _JSON.encode(value)
+    except TypeError:
+        return str(value)
+
+
+def _timestamps(values: Values | None, count: int, defaults: Defaults) -> Sequence[int]:
+    return [defaults.timestamp] * count if values is None else _moments(values, "timestamp")
+
+
+def _optional(values: Values | None, count: int, part: str) -> Sequence[int | None]:
+    """Moments, and None where there is none."""
+    if values is None:
+        return [None] * count
+    there = [value not in _NOTHING for value in values]
+    moments = iter(_moments(list(compress(values, there)), part))
+    return [next(moments) if one else None for one in there]
+
+
+def _sequences(values: Values | None, times: Sequence[int], defaults: Defaults) -> Sequence[int]:
+    numbers = [number or 0 for number in _optional(values, len(times), "sequence")]
+    if max(numbers, default=0) > TOP_SEQUENCE:
+        raise BadRecord(f"sequence: {max(numbers)} is beyond {TOP_SEQUENCE}")
+    if max(compress(times, numbers), default=-1) >= defaults.clock:
+        raise BadRecord("it was stamped by a server whose clock is ahead of this one's")
+    return numbers
+
+
+def _moments(values: Values, part: str) -> Sequence[int]:
+    numbers = values
+    try:
+        if set(map(type, values)) == {str} and "".join(values).isascii():
+            numbers = list(map(int, values)) if all(map(str.isdigit, values)) else values
+        if _are_moments(numbers):
+            return numbers
+        if any(value in _NOTHING for value in values):
+            raise BadRecord(f"there is no {part}")
+        return list(map(milliseconds, values))
     except ValueError as error:
         raise BadRecord(f"{part}: {error}") from None
 
 
-def _sequence(value: Any, timestamp: int, clock: int) -> int:
-    number = _moment(value, "sequence")
-    if number > TOP_SEQUENCE:
-        raise BadRecord(f"sequence: {number} is beyond {TOP_SEQUENCE}")
-    if number and timestamp >= clock:
-        raise BadRecord("it was stamped by a server whose clock is ahead of this one's")
-    return number
-
-
-def _bytes(value: Any) -> bytes:
-    """What is text in its own bytes; what is not, as JSON writes it."""
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
-    try:
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    except TypeError:
-        text = str(value)
-    return text.encode("utf-8", "surrogateescape")
+def _are_moments(values: Values) -> bool:
+    return not values or (
+        set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= MAX_TIMESTAMP
+    )
