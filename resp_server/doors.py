@@ -46,13 +46,11 @@ class Doorkeeper:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Take nobody any more. Those who are in stay; those not quite in are sent away."""
+        """Take nobody any more. Those who have come stay."""
         if self._later is not None:
             self._later.cancel()
         self._loop.remove_reader(self._listening)
         self._listening.close()
-        for task in self._taking:
-            task.cancel()
 
     def _accept(self) -> None:
         # The loop's own servers accept one a turn, which makes newcomers wait while others work.
@@ -109,6 +107,12 @@ class TlsDoor(Doorkeeper):
         """What the next handshakes use; it may be exchanged at any time."""
         self._protocol_factory = protocol_factory
         super().__init__(listening)
+
+    def close(self) -> None:
+        """As of any door; and those in a handshake are sent away."""
+        super().close()
+        for task in self._taking:
+            task.cancel()
 
     async def _take(self, connection: socket.socket) -> None:
         if len(self._taking) > MOST_HANDSHAKES:

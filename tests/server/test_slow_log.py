@@ -28,7 +28,7 @@ def wire(typed_wire: Wire) -> Wire:
 def logged(reply: Reply) -> list[str]:
     """The commands of the entries, the newest first."""
     return [
-        b" ".join(word.text for word in entry.elements[3].elements).decode()
+        b" ".join(word.text for word in entry.elements[3].elements).decode(errors="replace")
         for entry in reply.elements
     ]
 
