@@ -384,7 +384,7 @@ def measure_compaction(server: Server, report: Report) -> None:
             began = time.perf_counter()
             found = facts_of(client.execute_command("WCDATASET", "EXPLAIN", dataset))
             seconds = time.perf_counter() - began
-        remark = f"{int(found['cells']):,} cells to remove"
+        remark = f"{int(found['surplus-cells']):,} of {int(found['cells']):,} cells to remove"
         report.add(Row("explain", seconds, report.cells, None, None, remark))
         before = disk_megabytes(client, dataset)
         with reading(server, report, "COMPACT"):

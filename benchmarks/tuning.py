@@ -300,11 +300,12 @@ class Measurement:
     def bytes_to_files(self) -> int:
         """All that went to files of cells: RocksDB's LOG tells of each."""
         mark, total = "EVENT_LOG_v1 ", 0
-        for line in (self.store / "LOG").read_text().splitlines():
-            if mark in line:
-                event = json.loads(line.partition(mark)[2])
-                if event["event"] == "table_file_creation":
-                    total += event["file_size"]
+        for log in self.store.glob("LOG*"):
+            for line in log.read_text().splitlines():
+                if mark in line:
+                    event = json.loads(line.partition(mark)[2])
+                    if event["event"] == "table_file_creation":
+                        total += event["file_size"]
         return total
 
 

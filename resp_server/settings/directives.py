@@ -420,14 +420,14 @@ class Settings:
     )
     rocksdb_write_buffer_size: int = _directive(
         _DATA,
-        4 * _MEGABYTE,
+        8 * _MEGABYTE,
         size(_MEGABYTE, _MOST_MEMORY),
         AT_START,
         "Memory in which a dataset's writes gather. The smaller, the faster they are put in order.",
     )
     rocksdb_min_write_buffer_number_to_merge: int = _directive(
         _DATA,
-        4,
+        2,
         integer(1, 1_000),
         AT_START,
         "So many of these go to a file together. Writes are refused when the disk has less free "
@@ -435,7 +435,7 @@ class Settings:
     )
     rocksdb_max_write_buffer_number: int = _directive(
         _DATA,
-        16,
+        8,
         integer(2, 1_000),
         AT_START,
         "So many of these a dataset may have, with those on their way to files. Then writes wait.",
@@ -493,8 +493,8 @@ class Settings:
         0,
         integer(0, 1_000),
         AT_START,
-        "How many files are written and merged at a time; 0: as many as there are processors, but "
-        "at least 2.",
+        "How many files are written and merged at a time; 0: as many as there are processors, from "
+        "2 to 8.",
     )
     rocksdb_rate_limiter_bytes_per_sec: int = _directive(
         _DATA,

@@ -43,10 +43,10 @@ class RocksSettings:
     compression: str = "lz4"
     """A word of COMPRESSIONS, for all levels but the lowest."""
     bottommost_compression: str = "lz4"
-    write_buffer_bytes: int = 4 * MEGABYTE
-    write_buffers: int = 16
+    write_buffer_bytes: int = 8 * MEGABYTE
+    write_buffers: int = 8
     """How many may be full, or be written to files, before writes stall."""
-    write_buffers_to_merge: int = 4
+    write_buffers_to_merge: int = 2
     """How many are written to one file together."""
     all_write_buffers_bytes: int = 256 * MEGABYTE
     """Of all datasets."""
@@ -59,7 +59,7 @@ class RocksSettings:
     """The size of the first sorted level."""
     file_bytes: int = 64 * MEGABYTE
     background_jobs: int = 0
-    """Flushes and compactions at a time, of all datasets. 0: one a processor, but at least two."""
+    """Flushes and compactions at a time, of all datasets. 0: one a processor, from 2 to 8."""
     rate_bytes_per_second: int = 0
     """What these may write, together. 0: as much as they can."""
     open_files: int = -1
@@ -137,13 +137,20 @@ def _set_files(options: Options, settings: RocksSettings, cache: Cache) -> None:
 
 def _set_background(options: Options, settings: RocksSettings) -> None:
     """Flushes and compactions, and what RocksDB tells of them."""
-    options.set_max_background_jobs(settings.background_jobs or max(2, processors()))
+    options.set_max_background_jobs(settings.background_jobs or jobs_at_most())
     options.set_bytes_per_sync(MEGABYTE)
     if settings.rate_bytes_per_second:
         options.set_ratelimiter(
             settings.rate_bytes_per_second, RATE_REFILL_MICROSECONDS, RATE_FAIRNESS
         )
+    # What RocksDB tells of itself would grow for as long as the server runs.
+    options.set_max_log_file_size(16 * MEGABYTE)
     options.set_keep_log_file_num(4)
+
+
+def jobs_at_most() -> int:
+    """One a processor that this process may use; a flush and a compaction at least."""
+    return min(max(2, processors()), 8)
 
 
 def processors() -> int:

@@ -6,6 +6,7 @@ both are bytes in raw mode: rocksdict's traps 10 and 11 (tests/storage/test_rock
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -99,14 +100,12 @@ def _bounded(
     first: tuple[bytes, bytes], pairs: Iterator[tuple[bytes, bytes]]
 ) -> Iterator[tuple[bytes, bytes]]:
     """The first and those after it, until they fill a table."""
-    yield first
-    left = TABLE_BYTES - len(first[0]) - len(first[1])
-    while left > 0:
-        pair = next(pairs, None)
-        if pair is None:
-            return
+    left = TABLE_BYTES
+    for pair in itertools.chain((first,), pairs):
         yield pair
         left -= len(pair[0]) + len(pair[1])
+        if left <= 0:
+            return
 
 
 def _options() -> Options:

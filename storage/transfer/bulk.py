@@ -29,9 +29,9 @@ from storage.transfer.mapping import Defaults
 from storage.transfer.sources import Unit, batches_of, shares_of
 
 SHARE_RECORDS = 500_000
-RUN_CELLS = 600_000
-RUN_BYTES = 128 * 1024 * 1024
-"""What is sorted at a time: more than a share whose records are a cell each, and not long."""
+RUN_CELLS = 1_100_000
+RUN_BYTES = 320 * 1024 * 1024
+"""What is sorted at a time, at most."""
 CELL_BYTES = 150
 """What a cell takes in memory beside its key and value, about."""
 MOST_PROCESSES = 8
@@ -41,6 +41,9 @@ FEW_RECORDS = 20_000
 MOST_OVERLAPPING = 8
 """So many tables RocksDB takes as they are, and merges them beside its other work; more of them
 would make it slow down who writes."""
+MOST_UNMERGED = 8_000_000
+"""So many records go into tables that need not be merged here: larger ones take longer to sort, but
+not as long as a merge."""
 KNOWN_KEYS = 64
 """Of each table, from which ranges of about equal size are guessed."""
 MOST_COMPLAINTS = 20
@@ -126,7 +129,8 @@ def convert_all(
         result.add(convert(units, defaults, folder, 0, stop))
         return result
     workers = processes or min(MOST_PROCESSES, os.cpu_count() or 1)
-    shares = shares_of(units, min(SHARE_RECORDS, -(-total // MOST_OVERLAPPING)))
+    unmerged = -(-total // MOST_OVERLAPPING)
+    shares = shares_of(units, unmerged if total <= MOST_UNMERGED else SHARE_RECORDS)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, context, _prepare) as pool:
         try:

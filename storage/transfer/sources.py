@@ -35,8 +35,6 @@ UNIT_BYTES = 1024 * 1024
 UNIT_ROWS = 65_536
 MOST_UNDIVIDED_BYTES = 64 * UNIT_BYTES
 """A stray quote may seem to open a field without an end: here a unit ends all the same."""
-TEXT_RECORD_BYTES = 48
-"""What a record of a text file takes, for estimates."""
 
 Complaint = Callable[[int, str], None]
 """Told the line, or row, and what is wrong with it. It may raise to end it all."""
@@ -58,7 +56,7 @@ class Unit:
     line: int = 1
     """Where it begins."""
     records: int = 0
-    """How many there are; of text an estimate."""
+    """How many there are, about: of text the lines."""
 
     @property
     def has_sequences(self) -> bool:
@@ -112,9 +110,9 @@ def _text_units(path: str, kind: str, mapping: Mapping) -> Iterator[Unit]:
             data += more
             cut = _end_of_records(data, quotes) if more else len(data)
             if cut:
-                records = max(1, cut // TEXT_RECORD_BYTES)
-                yield replace(unit, start=start, end=start + cut, line=line, records=records)
-                start, line, data = start + cut, line + data.count(b"\n", 0, cut), data[cut:]
+                lines = data.count(b"\n", 0, cut)
+                yield replace(unit, start=start, end=start + cut, line=line, records=max(1, lines))
+                start, line, data = start + cut, line + lines, data[cut:]
             if not more:
                 return
 

@@ -140,8 +140,8 @@ def log_of(directory: Path) -> str:
 SLOW: dict[str, Any] = {"rate_bytes_per_second": 100 * MEGABYTE}
 
 
-@pytest.mark.parametrize(("processors", "jobs"), [(1, 2), (2, 2), (7, 7)])
-def test_there_are_as_many_jobs_as_processors_unless_told(
+@pytest.mark.parametrize(("processors", "jobs"), [(1, 2), (2, 2), (7, 7), (64, 8)])
+def test_there_are_about_as_many_jobs_as_processors(
     processors: int, jobs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(options, "processors", lambda: processors)
