@@ -55,6 +55,10 @@ class LastBackup:
     time: int = 0
     bytes: int = 0
     sent_bytes: int = 0
+    files: int = 0
+    sent_files: int = 0
+    kept: int = 0
+    """How many backups were there when it was made, itself among them."""
     seconds: float = -1
     """How long the last one took, made or not."""
     checkpoint_seconds: float = 0
@@ -210,6 +214,8 @@ class Saving:
         last = self.backup
         last.name, last.to, last.time = outcome["name"], outcome["to"], int(time.time())
         last.bytes, last.sent_bytes = outcome["bytes"], outcome["sent_bytes"]
+        last.files, last.sent_files = outcome["files"], outcome["sent_files"]
+        last.kept = outcome["kept"]
         last.error = outcome.get("error", "")
         log.info(
             "backup %s to %s: %d bytes, %d of them new", last.name, last.to, last.bytes,

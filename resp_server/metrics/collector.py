@@ -211,6 +211,9 @@ class Collector:
             ),
             "last_bytes": ("Files of the last that was made.", last.bytes),
             "last_sent_bytes": ("Those of them that no earlier backup had.", last.sent_bytes),
+            "last_files": ("How many files they are.", last.files),
+            "last_sent_files": ("How many of them no earlier backup had.", last.sent_files),
+            "kept": ("How many there were after the last, itself among them.", last.kept),
         }
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(f"colonnade_backup_{name}", text, value)

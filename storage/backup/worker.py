@@ -3,7 +3,8 @@
 Its standard input is one line, a Job as JSON, and stays open as long as its parent lives: when it
 ends, so does this process, at once. Its standard output is a line of JSON for each of
   {"action": text, "done": bytes, "total": bytes}     how far it is
-  {"name", "to", "bytes", "sent_bytes", "sent_files"} the end: the backup is made
+  {"name", "to", "bytes", "sent_bytes", "files", "sent_files", "kept"}
+                                                      the end: the backup is made
   {"error": text}                                     the end, or why older ones were not removed
 """
 
@@ -74,6 +75,8 @@ def _run(job: Job) -> None:
             "bytes": made.manifest.total_bytes,
             "sent_bytes": made.sent_bytes,
             "sent_files": made.sent_files,
+            "files": len(made.manifest.files),
+            "kept": len(repository.names()),
         }
     )
 

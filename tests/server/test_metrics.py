@@ -177,6 +177,9 @@ def test_backups_are_told_of(make_server: MakeServer) -> None:
         client.save()
         scrape = Scrape(port)
         assert scrape.value("colonnade_backup_last_sent_bytes") < all_bytes
+        assert scrape.value("colonnade_backup_kept") == 2
+        assert scrape.value("colonnade_backup_last_files") > 0
+        assert scrape.value("colonnade_backup_last_sent_files") == 0
         folder = server.directory / "backups"
         shutil.rmtree(folder)
         folder.write_bytes(b"no folder")
