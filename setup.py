@@ -8,10 +8,12 @@ from __future__ import annotations
 from setuptools import Extension, setup
 
 TWINS = (
+    "commands._pipelined",
     "resp_server._reply",
     "resp_server._scanning",
     "storage._clock",
     "storage.embedded._reading",
+    "storage.embedded._row_cache",
     "storage.embedded._writing",
 )
 

@@ -6,7 +6,7 @@ Refuses what contradicts itself. Knows no particular command, and not what a han
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from commands.replies import Reply
 
 AnyHandler = Callable[..., Coroutine[Any, Any, Reply]]
 """A handler, whatever it is given; commands.table knows."""
+AnyQuickHandler = Callable[..., Sequence[Reply]]
 
 FLAGS = {
     "write", "readonly", "denyoom", "admin", "pubsub", "noscript", "loading", "stale", "fast",
@@ -120,6 +121,8 @@ class Command:
     """Those that neither flags nor group say."""
     tips: tuple[str, ...] = ()
     channels: Channels | None = None
+    quick_handler: AnyQuickHandler | None = None
+    """For calls that stand one after another, where it has one; see commands.table.quickly."""
     subcommands: dict[str, Command] = field(default_factory=dict)
     categories: frozenset[str] = field(init=False)
     is_write: bool = field(init=False)
@@ -170,6 +173,8 @@ class Table:
     def __init__(self) -> None:
         self._commands: dict[str, Command] = {}
         self._by_bytes: dict[bytes, Command] = {}
+        self.quick: dict[bytes, Command] = {}
+        """Those with a quick handler, by the usual spellings of their names."""
 
     def add(self, command: Command) -> None:
         """Refuses what is there already or says two things at once."""
@@ -182,6 +187,13 @@ class Table:
         if not subcommand:
             for spelling in (container.encode(), container.upper().encode()):
                 self._by_bytes[spelling] = command
+
+    def add_quick_handler(self, name: str, handler: AnyQuickHandler) -> None:
+        """Of a command that is there already."""
+        command = self._commands[name]
+        command.quick_handler = handler
+        for spelling in (name.encode(), name.upper().encode()):
+            self.quick[spelling] = command
 
     def all(self) -> Mapping[str, Command]:
         return self._commands

@@ -60,6 +60,12 @@ class Written:
         self.encoded = encoded
 
 
+class AllWritten(list[bytes]):
+    """Replies to calls that stand one after another, each written before."""
+
+    __slots__ = ()
+
+
 class Kept:
     """A reply that may be given again: `keep` is told how it was written.
 

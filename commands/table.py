@@ -8,7 +8,7 @@ commands.families are imported. Knows nothing of how a command is run.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from commands.command import NO_KEYS, Channels, Command, Keys, Table
@@ -16,6 +16,12 @@ from commands.context import Context
 from commands.replies import Reply
 
 Handler = Callable[[Context, list[bytes]], Coroutine[Any, Any, Reply]]
+
+QuickHandler = Callable[[Context, list[list[bytes]], int], Sequence[Reply]]
+MOST_AT_ONCE = 64
+"""Calls that a quick handler may answer, so that others get their turn."""
+MOST_BYTES_AT_ONCE = 256 * 1024
+"""About so much it may reply."""
 
 DATASET = Keys(1, 1, 1)
 """The dataset's name is the key, and follows the command's name."""
@@ -62,6 +68,22 @@ def command(
                 channels,
             )
         )
+        return handler
+
+    return declare
+
+
+def quickly(name: str) -> Callable[[QuickHandler], QuickHandler]:
+    """Declare the function below as the quick handler of a command, for those who send many calls.
+
+    It is given commands and the place of one that calls it by this name. It may answer that one and
+    the calls that follow it, with one reply each, as the command's own handler would, if that needs
+    no waiting and breaks no rule. What it leaves unanswered, it leaves undone: the command's own
+    handler runs that, and says what is wrong with it. No more than MOST_AT_ONCE at once.
+    """
+
+    def declare(handler: QuickHandler) -> QuickHandler:
+        TABLE.add_quick_handler(name.lower(), handler)
         return handler
 
     return declare

@@ -6,7 +6,7 @@ a cursor is, is the store's to know.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -18,11 +18,12 @@ from commands.arguments import (
 )
 from commands.command import Access
 from commands.context import Context
-from commands.errors import SyntaxProblem, WrongArity
+from commands.errors import CommandError, SyntaxProblem, WrongArity
 from commands.publishing.notifications import notify
-from commands.replies import Kept, Reply, Written
+from commands.replies import AllWritten, Kept, Reply, Written
 from commands.selection import column_options, deletion, row_options, row_query, scan_options
-from commands.table import DATASET, command
+from commands.pipelined import rows_asked_alike, single_cells
+from commands.table import DATASET, MOST_AT_ONCE, MOST_BYTES_AT_ONCE, command, quickly
 from storage.integers import MIN_INTEGER
 from storage.model import Deletion, NewCell
 
@@ -76,6 +77,16 @@ async def wcput(context: Context, words: list[bytes]) -> Reply:
     if context.settings.notifications:
         _notify(context, b"wcput", words[1], (row,))
     return len(cells)
+
+
+@quickly("WCPUT")
+def wcput_quickly(context: Context, commands: list[list[bytes]], place: int) -> Sequence[Reply]:
+    if context.settings.notifications:
+        return ()
+    cells = single_cells(commands, place, MOST_AT_ONCE)
+    if not cells or not context.store.put_at_once(commands[place][1], cells):
+        return ()
+    return [1] * len(cells)
 
 
 @command(
@@ -146,6 +157,19 @@ async def wcget(context: Context, words: list[bytes]) -> Reply:
     if query.number:
         return Kept(reply, partial(store.remember, dataset, row, query, page))
     return reply
+
+
+@quickly("WCGET")
+def wcget_quickly(context: Context, commands: list[list[bytes]], place: int) -> Sequence[Reply]:
+    words = commands[place]
+    try:
+        query = row_query(words, context.settings.limits)
+    except CommandError:
+        return ()
+    if not query.number or len(words) < 3:
+        return ()
+    rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
+    return AllWritten(context.store.remembered_first(words[1], rows, query, MOST_BYTES_AT_ONCE))
 
 
 @command(

@@ -20,7 +20,7 @@ NoSuchDataset. `expires_at` is Unix milliseconds, None never. A timestamp None i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -143,6 +143,13 @@ class Engine(Protocol):
         create_with: DatasetSettings | None,
     ) -> None: ...
 
+    def put_at_once(self, dataset: bytes, cells: Sequence[NewCell]) -> bool:
+        """Do what put() does with cells that do not expire, if it need not wait.
+
+        False, and nothing is done, where it would wait, create the dataset or refuse the cells.
+        """
+        ...
+
     async def increment(
         self,
         dataset: bytes,
@@ -216,6 +223,13 @@ class Engine(Protocol):
 
     def remembered(self, dataset: bytes, row: bytes, query: Query) -> bytes | None:
         """What was remembered for a query of a row, by its number, if it still is the answer."""
+        ...
+
+    def remembered_first(
+        self, dataset: bytes, rows: Iterable[bytes], query: Query, most_bytes: int
+    ) -> list[bytes]:
+        """What is remembered of rows, up to the first of which nothing is; the last of it begins
+        within `most_bytes`."""
         ...
 
     def remember(self, dataset: bytes, row: bytes, query: Query, page: Page, answer: bytes) -> None:

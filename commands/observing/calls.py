@@ -81,14 +81,17 @@ class CallStatistics:
             calls.sort_in()
             calls.tracked = tracking
 
-    def record(self, command: str, seconds: float) -> None:
-        """Count a call that ran and took so long. The hot path: part of every command."""
+    def record(self, command: str, seconds: float, count: int = 1) -> None:
+        """Count calls that ran and took so long each. The hot path: part of every command."""
         try:
             calls = self.by_command[command]
         except KeyError:
             calls = self.of(command)
         waiting = calls.waiting
-        waiting.append(seconds)
+        if count == 1:
+            waiting.append(seconds)
+        else:
+            waiting += [seconds] * count
         if len(waiting) >= WAITING_CALLS:
             calls.sort_in()
 

@@ -15,7 +15,7 @@ import contextlib
 import logging
 import shutil
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +39,7 @@ from storage.embedded.pages import (
     row_binding,
 )
 from storage.embedded.reader import holds_visible
-from storage.embedded.row_cache import RowCache
+from storage.embedded import row_cache
 from storage.embedded.scratch import Scratch
 from storage.embedded.writing import puts
 from storage.encoding import (
@@ -52,7 +52,9 @@ from storage.encoding import (
 from storage.engine import Settled
 from storage.errors import (
     CannotIngest,
+    ColumnNameTooLong,
     DatasetExists,
+    RowKeyTooLong,
     StoreBusy,
     StoreFailure,
     StoreStalled,
@@ -84,6 +86,7 @@ MOST_EXPIRED = 100
 """A row in which a read has to step over more is collected at once, and not with its dataset."""
 MOST_WAITING_BYTES = 64 * 1024 * 1024
 _PUT = Kind.PUT
+RowCache = twin("storage.embedded._row_cache", "RowCache", row_cache.RowCache)
 HybridClock = twin("storage._clock", "HybridClock", clock.HybridClock)
 
 
@@ -455,23 +458,40 @@ class EmbeddedEngine:
             dropped = drop_below_rewritten(found.family, view, rules, cells, expires_at)
             # A cell above may expire earlier now: what a compaction remembers of it is void.
             found.deletes += 1
-        # From here on nothing waits. This is the hot path of the whole program.
-        group, family, rows = self._group, found.family, found.waiting_rows
-        operations = group.operations
-        header = PLAIN if expires_at is None else value_header(expires_at)
-        made, prefixes = puts(family, cells, header, self._clock.stamp)
-        if found.cache_number:
-            for row, _, _, _ in cells:
-                self.rows.forget(found, row)
-        if not rows:
-            group.touched.append(rows)
-        rows.update(prefixes)
-        if dropped:
-            operations += dropped
-        operations += made
-        found.version += 1
-        if len(operations) > MAX_OPERATIONS:
+        # From here on nothing waits.
+        self._join(found, cells, PLAIN if expires_at is None else value_header(expires_at), dropped)
+        if len(self._group.operations) > MAX_OPERATIONS:
             await self._settle_unless_in_transaction()
+
+    def put_at_once(self, dataset: bytes, cells: Sequence[NewCell]) -> bool:
+        found = self._datasets.get(dataset)
+        if found is None or self._stalled or len(self._group.operations) >= MAX_OPERATIONS:
+            return False
+        try:
+            self._join(found, cells, PLAIN)
+        except (RowKeyTooLong, ColumnNameTooLong):
+            return False
+        return True
+
+    def _join(
+        self,
+        dataset: Dataset,
+        cells: Sequence[NewCell],
+        header: bytes,
+        dropped: Sequence[Operation] = (),
+    ) -> None:
+        """Have the group write cells, or nothing if one of them cannot be written. The hot path."""
+        group, waiting = self._group, dataset.waiting_rows
+        made, prefixes = puts(dataset.family, cells, header, self._clock.stamp)
+        if dataset.cache_number:
+            self.rows.forget_cells(dataset, cells)
+        if not waiting:
+            group.touched.append(waiting)
+        waiting.update(prefixes)
+        if dropped:
+            group.operations += dropped
+        group.operations += made
+        dataset.version += 1
 
     def _create_for(
         self, name: bytes, cells: Sequence[NewCell], create_with: DatasetSettings | None
@@ -618,6 +638,14 @@ class EmbeddedEngine:
         if found is None or not self.rows.limit_bytes:
             return None
         return self.rows.find(found, row, query.number, self._clock.now())
+
+    def remembered_first(
+        self, dataset: bytes, rows: Iterable[bytes], query: Query, most_bytes: int
+    ) -> list[bytes]:
+        found = self._datasets.get(dataset)
+        if found is None or not found.cache_number:
+            return []
+        return self.rows.find_first(found, rows, query.number, self._clock.now(), most_bytes)
 
     def remember(self, dataset: bytes, row: bytes, query: Query, page: Page, answer: bytes) -> None:
         found = self._datasets.get(dataset)

@@ -1,4 +1,5 @@
-"""Answers about rows, kept until the row changes or the first cell in them expires.
+"""Answers about rows, kept until the row changes or the first cell in them expires: the twin in
+Python of _row_cache.pyx.
 
 A query is known by its number, and an answer is bytes: what they are is the caller's to know. The
 rows used least lately go first. Knows nothing of how rows are read.
@@ -13,9 +14,11 @@ visit: there may be hundreds of thousands, and while it visits objects nobody is
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from itertools import count
 
 from storage.embedded.datasets import Dataset
+from storage.model import NewCell
 
 OVERHEAD_BYTES = 450
 """What an answer takes here beside its bytes and its row's key, measured with short ones."""
@@ -67,6 +70,23 @@ class RowCache:
         self.misses += 1
         return None
 
+    def find_first(
+        self, dataset: Dataset, rows: Iterable[bytes], query: int, now: int, most_bytes: int
+    ) -> list[bytes]:
+        """The answers about rows, up to the first that is not known, and to about `most_bytes`."""
+        found: list[bytes] = []
+        misses = self.misses
+        for row in rows:
+            value = self.find(dataset, row, query, now)
+            if value is None:
+                break
+            found.append(value)
+            most_bytes -= len(value)
+            if most_bytes < 0:
+                break
+        self.misses = misses  # it was not asked for in particular, and will be
+        return found
+
     def keep(
         self, dataset: Dataset, row: bytes, query: int, value: bytes, right_until: int
     ) -> None:
@@ -91,6 +111,11 @@ class RowCache:
         answers = self._rows.pop((dataset.cache_number, row), None)
         if answers is not None:
             self.bytes -= _size(row, answers)
+
+    def forget_cells(self, dataset: Dataset, cells: Iterable[NewCell]) -> None:
+        """The rows of these cells change."""
+        for row, _, _, _ in cells:
+            self.forget(dataset, row)
 
     def forget_dataset(self, dataset: Dataset) -> None:
         """What reads of it show may change. What was kept is in the way of nobody, and ages."""
