@@ -33,7 +33,9 @@ def single_cells_in_python(commands: list[list[bytes]], place: int, most: int) -
     return cells
 
 
-def rows_asked_alike_in_python(commands: list[list[bytes]], place: int, most: int) -> Iterator[bytes]:
+def rows_asked_alike_in_python(
+    commands: list[list[bytes]], place: int, most: int
+) -> Iterator[bytes]:
     """The rows of the commands from `place` on, up to the first that is not, but for its row, the
     same as the one there."""
     first = commands[place]

@@ -7,7 +7,7 @@ words into the store's Selection, PageRequest and Deletion; looks at no data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from commands.arguments import Arguments, Option, take_options, time_range, timestamp
@@ -143,7 +143,8 @@ def row_query(words: list[bytes], limits: PageLimits) -> Query:
     if known is not None and known.request.limits is limits:
         return known
     options = row_options(Arguments(words, 3), b"CURSOR")
-    selection, request = options.selection(options.names), options.request(limits)
+    selection = options.selection(options.names)
+    request = replace(options.request(limits), packed=True)
     # A cursor is used once, and a long list of columns would be kept for little.
     if options.cursor != FINISHED or len(tail) > _MOST_QUERY_WORDS:
         return Query(selection, request)

@@ -24,8 +24,9 @@ from commands.replies import AllWritten, Kept, Reply, Written
 from commands.selection import column_options, deletion, row_options, row_query, scan_options
 from commands.pipelined import rows_asked_alike, single_cells
 from commands.table import DATASET, MOST_AT_ONCE, MOST_BYTES_AT_ONCE, command, quickly
+from storage.engine import Engine
 from storage.integers import MIN_INTEGER
-from storage.model import Deletion, NewCell
+from storage.model import Deletion, NewCell, Page, Query
 
 _EXPIRY = "[EX seconds | PX ms | EXAT unix-s | PXAT unix-ms]"
 _COLUMNS = "[COLUMNS n column [column ...]]"
@@ -153,10 +154,7 @@ async def wcget(context: Context, words: list[bytes]) -> Reply:
         if known is not None:
             return Written(known)
     page = await store.read_row(dataset, row, query.selection, query.request)
-    reply = (page.cursor, page.columns)
-    if query.number:
-        return Kept(reply, partial(store.remember, dataset, row, query, page))
-    return reply
+    return _kept(store, dataset, row, query, page)
 
 
 @quickly("WCGET")
@@ -168,8 +166,22 @@ def wcget_quickly(context: Context, commands: list[list[bytes]], place: int) -> 
         return ()
     if not query.number or len(words) < 3:
         return ()
+    store, dataset = context.store, words[1]
     rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
-    return AllWritten(context.store.remembered_first(words[1], rows, query, MOST_BYTES_AT_ONCE))
+    known = store.remembered_first(dataset, rows, query, MOST_BYTES_AT_ONCE)
+    if known:
+        return AllWritten(known)
+    rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
+    pages = store.read_first(dataset, rows, query, MOST_BYTES_AT_ONCE)
+    return [
+        Written(page) if isinstance(page, bytes) else _kept(store, dataset, words[2], query, page)
+        for page, words in zip(pages, commands[place:], strict=False)
+    ]
+
+
+def _kept(store: Engine, dataset: bytes, row: bytes, query: Query, page: Page) -> Kept:
+    columns = page.columns if page.packed is None else page.packed
+    return Kept((page.cursor, columns), partial(store.remember, dataset, row, query, page))
 
 
 @command(

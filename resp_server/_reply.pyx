@@ -10,9 +10,12 @@ from cpython.dict cimport PyDict_Next
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
+from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from commands.replies import Kept, Status, Written
+from storage.model import Packed
+from storage.packed import NO_VALUE
 
 cdef extern from "Python.h":
     PyObject *PyBytes_FromStringAndSize(const char *text, Py_ssize_t size) except NULL
@@ -94,15 +97,51 @@ cdef inline int write_raw(Output *output, const char *text, Py_ssize_t length) e
     return 0
 
 
-cdef inline int write_bulk(Output *output, bytes value) except -1:
-    cdef Py_ssize_t length = PyBytes_GET_SIZE(value)
+cdef uint32_t WITHOUT_VALUE = NO_VALUE
+
+
+cdef inline int write_bulk_of(Output *output, const char *text, Py_ssize_t length) except -1:
     cdef char *at
     write_header(output, c'$', length)
     at = reserve(output, length + 2)
-    memcpy(at, PyBytes_AS_STRING(value), length)
+    memcpy(at, text, length)
     at[length] = c'\r'
     at[length + 1] = c'\n'
     output.used += length + 2
+    return 0
+
+
+cdef inline int write_bulk(Output *output, bytes value) except -1:
+    return write_bulk_of(output, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
+
+
+cdef int write_columns(Output *output, Py_ssize_t columns, bytes data) except -1:
+    """Columns in the form that storage/packed.py tells, as arrays of names and cells."""
+    cdef const char *at = PyBytes_AS_STRING(data)
+    cdef uint32_t lengths[2]
+    cdef uint32_t length
+    cdef uint64_t timestamp
+    write_header(output, c'*', columns)
+    while columns:
+        memcpy(lengths, at, sizeof(lengths))
+        at += sizeof(lengths)
+        write_header(output, c'*', 2)
+        write_bulk_of(output, at, lengths[0])
+        at += lengths[0]
+        write_header(output, c'*', lengths[1])
+        while lengths[1]:
+            memcpy(&timestamp, at, sizeof(timestamp))
+            memcpy(&length, at + sizeof(timestamp), sizeof(length))
+            at += sizeof(timestamp) + sizeof(length)
+            if length == WITHOUT_VALUE:
+                write_header(output, c':', timestamp)
+            else:
+                write_header(output, c'*', 2)
+                write_header(output, c':', timestamp)
+                write_bulk_of(output, at, length)
+                at += length
+            lengths[1] -= 1
+        columns -= 1
     return 0
 
 
@@ -166,6 +205,8 @@ cdef class Encoder:
         elif kind is Written or kind is Kept:
             value = self.keep(value) if kind is Kept else value.encoded
             write_raw(output, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
+        elif kind is Packed:
+            write_columns(output, value.count, value.data)
         else:
             self.write_rest(output, value)
         return 0

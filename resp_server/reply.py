@@ -21,6 +21,8 @@ from commands.replies import (
     Written,
 )
 from storage.compiled import twin
+from storage.model import Packed
+from storage.packed import unpacked
 
 Parts = list[bytes]
 Writer = Callable[[Any, Parts], None]
@@ -50,6 +52,7 @@ class Encoder:
             float: _write_double if protocol == 3 else _write_double_as_bulk,
             Messages: self._write_messages,
             Failure: _write_failure,
+            Packed: self._write_packed,
             Kept: self._write_kept,
             Written: _write_written,
         }
@@ -98,6 +101,9 @@ class Encoder:
 
     def _write_messages(self, messages: Any, parts: Parts) -> None:
         self._write_all(messages, parts)
+
+    def _write_packed(self, columns: Packed, parts: Parts) -> None:
+        self._write_array(unpacked(columns), parts)
 
     def _write_kept(self, reply: Kept, parts: Parts) -> None:
         encoded = self.encode(reply.value)

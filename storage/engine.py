@@ -236,6 +236,13 @@ class Engine(Protocol):
         """Keep what was made of a page that read_row has given, unless that has changed since."""
         ...
 
+    def read_first(
+        self, dataset: bytes, rows: Iterable[bytes], query: Query, most_bytes: int
+    ) -> list[Page | bytes]:
+        """What read_row() gives of rows, or what is remembered of them, up to the first for which
+        it would have to wait or fail; the last of it begins within `most_bytes`."""
+        ...
+
     async def read_row(
         self, dataset: bytes, row: bytes, selection: Selection, request: PageRequest
     ) -> Page: ...

@@ -122,6 +122,8 @@ class PageRequest:
     rows: int | None = None
     cursor: bytes = b"0"
     values: bool = True
+    packed: bool = False
+    """Whether the columns of a row may be given Packed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,16 @@ class Query:
     selection: Selection
     request: PageRequest
     number: int = 0
+
+
+class Packed:
+    """So many columns in one piece; see storage/packed.py."""
+
+    __slots__ = ("count", "data")
+
+    def __init__(self, count: int, data: bytes) -> None:
+        self.count = count
+        self.data = data
 
 
 @dataclass(slots=True)  # frozen it would cost a read four times as much
@@ -146,6 +158,8 @@ class Page:
     columns: list[ColumnCells]
     version: int = field(default=0, compare=False)
     first_expiry: int = field(default=0, compare=False)
+    packed: Packed | None = None
+    """The columns, where that was asked for and could be done; `columns` is empty then."""
 
 
 @dataclass(frozen=True, slots=True)

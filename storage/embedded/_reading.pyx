@@ -7,8 +7,10 @@ nothing of RocksDB: a walk is over any object that has an iterator's methods.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport UINT64_MAX, uint64_t
-from libc.string cimport memchr, memcmp
+from cpython.object cimport PyObject, PyTypeObject
+from libc.stdint cimport UINT64_MAX, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr, memcmp, memcpy
 
 from storage.cursors import START, Position
 from storage.embedded.rules import (
@@ -30,6 +32,8 @@ from storage.encoding import (
     unescape,
 )
 from storage.errors import CorruptData
+from storage.model import MAX_NAME_BYTES, Packed
+from storage.packed import NO_VALUE
 
 cdef enum Skip:
     NOTHING
@@ -43,7 +47,9 @@ cdef Py_ssize_t EXPIRING_HEADER = EXPIRING_HEADER_BYTES
 cdef Py_ssize_t CELL_OVERHEAD = CELL_OVERHEAD_BYTES
 cdef Py_ssize_t COLUMN_OVERHEAD = COLUMN_OVERHEAD_BYTES
 cdef Py_ssize_t MOST = 2**62
+cdef Py_ssize_t MOST_NAME = MAX_NAME_BYTES
 cdef Py_ssize_t MOST_STEPS = STEPS_BEFORE_SEEK
+cdef uint32_t WITHOUT_VALUE = NO_VALUE
 
 
 cdef inline uint64_t number_at(const unsigned char *at) noexcept:
@@ -66,6 +72,57 @@ cdef inline int compared(bytes one, bytes other) noexcept:
     return 0 if length == others else (-1 if length < others else 1)
 
 
+cdef extern from "Python.h":
+    ctypedef object (*PyCFunction)(object target, PyObject *nothing)
+    ctypedef struct PyMethodDef:
+        PyCFunction ml_meth
+        int ml_flags
+    ctypedef struct PyDescrObject:
+        PyTypeObject *d_type
+    ctypedef struct PyMethodDescrObject:
+        PyDescrObject d_common
+        PyMethodDef *d_method
+    PyTypeObject PyMethodDescr_Type
+    PyTypeObject *Py_TYPE(object value)
+    int METH_NOARGS
+
+
+cdef class Method:
+    """A method of a type, without arguments, to be called for every key.
+
+    Looking it up costs more than running it, if it is one of a compiled library: it is done once.
+    """
+
+    cdef object _method
+    cdef PyCFunction _call
+    cdef PyTypeObject *_type
+
+    def __init__(self, kind, name):
+        cdef PyMethodDescrObject *found
+        self._method = getattr(kind, name)
+        self._call = NULL
+        if Py_TYPE(self._method) == &PyMethodDescr_Type:
+            found = <PyMethodDescrObject *> self._method
+            if found.d_method.ml_flags == METH_NOARGS:
+                self._call = found.d_method.ml_meth
+                self._type = found.d_common.d_type
+
+    cdef inline object call(self, target):
+        if self._call is not NULL and Py_TYPE(target) == self._type:
+            return self._call(target, NULL)
+        return self._method(target)
+
+
+cdef dict methods = {}  # (next, key, value) of each type of iterator
+
+
+cdef tuple methods_of(kind):
+    found = methods.get(kind)
+    if found is None:
+        found = methods[kind] = tuple([Method(kind, name) for name in ("next", "key", "value")])
+    return found
+
+
 cdef class Walk:
     """Keys and values from a start on: an iterator, as the generator walk_in_python is (storage/rocks/families.py).
 
@@ -73,11 +130,13 @@ cdef class Walk:
     """
 
     cdef object _owner, _iterator, _translation
+    cdef Method _next, _key, _value
     cdef bint _begun
     cdef bytes key, value
 
     def __init__(self, owner, iterator, bytes start not None, translation):
         iterator.seek(start)
+        self._next, self._key, self._value = methods_of(type(iterator))
         self._owner = owner
         self._iterator = iterator
         self._translation = translation
@@ -97,15 +156,15 @@ cdef class Walk:
         if iterator is None:
             return False  # it has ended: an iterator that is not valid must not be stepped
         if self._begun:
-            iterator.next()
+            self._next.call(iterator)
         self._begun = True
-        if iterator.valid():
-            self.key = iterator.key()
-            self.value = iterator.value()
+        self.key = self._key.call(iterator)
+        if self.key is not None:
+            self.value = self._value.call(iterator)
             return True
         self._iterator = None
         try:
-            # An iterator that met a damaged block is merely "not valid"; only status() tells.
+            # An iterator that met a damaged block merely has no key; only status() tells.
             iterator.status()
         except Exception as error:
             # A traceback keeps this frame: what it holds would keep the database from closing.
@@ -119,6 +178,61 @@ cdef class Walk:
         self._owner = None
 
 
+cdef class Packing:
+    """Columns on their way into a Packed, whose form storage/packed.py tells."""
+
+    cdef char *_start
+    cdef Py_ssize_t _used, _size, _counted  # where the number of the last column's cells stands
+    cdef Py_ssize_t columns
+
+    def __dealloc__(self):
+        free(self._start)
+
+    cdef char *_reserve(self, Py_ssize_t count) except NULL:
+        """Where to write so many bytes, which count as written."""
+        cdef char *start
+        cdef Py_ssize_t place = self._used, size = self._size
+        if place + count > size:
+            size = max(2 * size, place + count, 4096)
+            start = <char *> realloc(self._start, size)
+            if start is NULL:
+                raise MemoryError
+            self._start = start
+            self._size = size
+        self._used += count
+        return self._start + place
+
+    cdef int add_column(self, const char *name, Py_ssize_t length) except -1:
+        cdef uint32_t numbers[2]
+        cdef char *at = self._reserve(sizeof(numbers) + length)
+        numbers[0] = <uint32_t> length
+        numbers[1] = 0
+        memcpy(at, numbers, sizeof(numbers))
+        memcpy(at + sizeof(numbers), name, length)
+        self._counted = at + sizeof(uint32_t) - self._start
+        self.columns += 1
+        return 0
+
+    cdef int add_cell(
+        self, uint64_t timestamp, const char *value, Py_ssize_t length, bint with_value
+    ) except -1:
+        cdef uint32_t number = <uint32_t> length if with_value else WITHOUT_VALUE
+        cdef char *at
+        if not with_value:
+            length = 0
+        at = self._reserve(sizeof(timestamp) + sizeof(number) + length)
+        memcpy(at, &timestamp, sizeof(timestamp))
+        memcpy(at + sizeof(timestamp), &number, sizeof(number))
+        memcpy(at + sizeof(timestamp) + sizeof(number), value, length)
+        memcpy(&number, self._start + self._counted, sizeof(number))
+        number += 1
+        memcpy(self._start + self._counted, &number, sizeof(number))
+        return 0
+
+    cdef object finished(self):
+        return Packed(self.columns, PyBytes_FromStringAndSize(self._start, self._used))
+
+
 cdef class RowReader:
     """Reads rows of one dataset by one selection, within one budget: see row_reader.RowReader."""
 
@@ -129,11 +243,20 @@ cdef class RowReader:
     # What is left of the budget, while a row is read.
     cdef Py_ssize_t _cells_left, _bytes_left, _scan_left
     cdef bint _started
+    # What is on the page: columns of cells, or the packing of them.
+    cdef list _columns
+    cdef Packing _packing
     # The column the walk is in.
     cdef bytes _prefix
     cdef Py_ssize_t _prefix_bytes
-    cdef bytes _column  # its name as it stands in keys, with the terminator
+    cdef bytes _key  # one of its keys; b"" in no column
+    cdef const char *_column  # its name as it stands in that key, with the terminator
+    cdef Py_ssize_t _column_bytes
     cdef list _cells
+    cdef bint _begun  # whether it is on the page
+    # The cell the walk is at.
+    cdef const char *_payload
+    cdef Py_ssize_t _payload_bytes
     cdef Skip _skip
     cdef uint64_t _timestamp
     cdef Py_ssize_t _live, _taken
@@ -161,10 +284,20 @@ cdef class RowReader:
         return NEVER if self._first_expiry == UINT64_MAX else self._first_expiry
 
     def read(self, bytes prefix not None, Py_ssize_t count, position=START):
-        cdef list columns = []
+        self._columns = []
+        self._packing = None
+        return self._columns, self._read(prefix, count, position)
+
+    def read_packed(self, bytes prefix not None, Py_ssize_t count, position=START):
+        """As read(), but the columns are Packed."""
+        self._packing = Packing()
+        cut = self._read(prefix, count, position)
+        return self._packing.finished(), cut
+
+    cdef _read(self, bytes prefix, Py_ssize_t count, position):
         cdef bytes start, end, resume = prefix
         if self._oldest > self._newest:
-            return columns, None
+            return None
         if position is not START:
             resume = prefix + position.bound
         self._prefix = prefix
@@ -187,10 +320,10 @@ cdef class RowReader:
                         )
                 if compared(start, resume) < 0:
                     start = resume
-                cut = self._read_segment(start, end, columns, count)
+                cut = self._read_segment(start, end, count)
                 if cut is not None:
-                    return columns, cut
-            return columns, None
+                    return cut
+            return None
         finally:
             budget.cells = self._cells_left
             budget.bytes = self._bytes_left
@@ -199,21 +332,16 @@ cdef class RowReader:
 
     def _segments(self, bytes prefix):
         """The key ranges that hold the selected columns, in order."""
-        cdef bytes place
         names = self._selection.columns
         if names is None:
             start, end = name_bounds(prefix, end_of(prefix), self._selection.names)
             return [(start, end)] if end is not None and start < end else []
-        segments = []
-        for name in names:
-            place = column_prefix(prefix, name)
-            segments.append((place, end_of(place)))
-        return segments
+        return [segment_of(prefix, name) for name in names]
 
-    cdef _read_segment(self, bytes start, bytes end, list columns, Py_ssize_t count):
+    cdef _read_segment(self, bytes start, bytes end, Py_ssize_t count):
         """Walk the keys of [start, end), collecting columns; a Cut where a limit stops it."""
         cdef Walk walk
-        cdef bytes key, value, payload
+        cdef bytes key, value
         cdef Py_ssize_t skipped
         cdef bint walks, one_column = self._selection.columns is not None
         while not (one_column and self._skip == COLUMN):
@@ -244,40 +372,63 @@ cdef class RowReader:
                     if skipped > MOST_STEPS:
                         break
                     continue
-                payload = self._visit(key, value)
-                if payload is not None and not self._take(payload, columns, count):
+                if self._visit(key, value) and not self._take(count):
                     return Cut(self._found_position(key), found=True)
                 if one_column and self._skip == COLUMN:
                     return None
             start = self._column_end() if self._skip == COLUMN else self._newest_in_range()
         return None
 
-    cdef bint _take(self, bytes payload, list columns, Py_ssize_t count) except -1:
-        """Put a cell on the page; False when it does not fit."""
+    cdef bint _take(self, Py_ssize_t count) except -1:
+        """Put the cell on the page; False when it does not fit."""
         cdef Py_ssize_t cost = CELL_OVERHEAD
         if self._values:
-            cost += PyBytes_GET_SIZE(payload)
-        if self._cells is None:
-            if len(columns) >= count:
+            cost += self._payload_bytes
+        if not self._begun:
+            if self._columns_taken() >= count:
                 return False
-            cost += COLUMN_OVERHEAD + PyBytes_GET_SIZE(self._column)
+            cost += COLUMN_OVERHEAD + self._column_bytes
         if self._cells_left <= 0 or (self._bytes_left < cost and self._started):
             self._bytes_left = 0  # the reply ends here, also for the rows that were to follow
             return False
-        if self._cells is None:
-            self._cells = []
-            columns.append((self._name(), self._cells))
+        if not self._begun:
+            self._begun = True
+            self._put_column()
         self._started = True
         self._cells_left -= 1
         self._bytes_left -= cost
-        if self._values:
-            self._cells.append((self._timestamp, payload))
-        else:
-            self._cells.append(self._timestamp)
+        self._put_cell()
         self._taken += 1
         if self._taken >= self._versions:
             self._skip = COLUMN
         return True
+
+    cdef inline Py_ssize_t _columns_taken(self) noexcept:
+        return len(self._columns) if self._packing is None else self._packing.columns
+
+    cdef int _put_column(self) except -1:
+        cdef bytes name
+        if self._packing is None:
+            self._cells = []
+            self._columns.append((self._name(), self._cells))
+        elif self._is_plain():
+            self._packing.add_column(self._column, self._column_bytes - TERMINATOR)
+        else:
+            name = self._name()
+            self._packing.add_column(PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name))
+        return 0
+
+    cdef int _put_cell(self) except -1:
+        if self._packing is not None:
+            self._packing.add_cell(
+                self._timestamp, self._payload, self._payload_bytes, self._values
+            )
+        elif self._values:
+            value = PyBytes_FromStringAndSize(self._payload, self._payload_bytes)
+            self._cells.append((self._timestamp, value))
+        else:
+            self._cells.append(self._timestamp)
+        return 0
 
     cdef Py_ssize_t _count_unexpired(
         self, bytes start, bytes end, Py_ssize_t known
@@ -302,8 +453,14 @@ cdef class RowReader:
 
     cdef int _begin(self) except -1:
         """In no column yet."""
-        self._column = b""
-        self._cells = None
+        return self._begin_at(b"", 0, 0)
+
+    cdef int _begin_at(self, bytes key, Py_ssize_t place, Py_ssize_t length) except -1:
+        """In the column whose name stands there in a key."""
+        self._key = key
+        self._column = PyBytes_AS_STRING(key) + place
+        self._column_bytes = length
+        self._begun = False
         self._skip = NOTHING
         self._live = self._taken = 0
         self._resumed = False
@@ -311,7 +468,8 @@ cdef class RowReader:
 
     cdef int _resume(self, bytes key, Py_ssize_t returned, Py_ssize_t live) except -1:
         """Take up a column in its middle: `key` is the next cell to look at."""
-        self._column = key[self._prefix_bytes : len(key) - SUFFIX]
+        cdef Py_ssize_t length = max(0, PyBytes_GET_SIZE(key) - self._prefix_bytes - SUFFIX)
+        self._begin_at(key, self._prefix_bytes, length)
         self._taken = returned
         self._resumed = True
         if self._max_versions:
@@ -321,15 +479,10 @@ cdef class RowReader:
         return 0
 
     cdef inline bint _is_of_column(self, bytes key) noexcept:
-        cdef Py_ssize_t length = PyBytes_GET_SIZE(self._column)
+        cdef Py_ssize_t length = self._column_bytes
         return (
             PyBytes_GET_SIZE(key) == self._prefix_bytes + length + SUFFIX
-            and memcmp(
-                PyBytes_AS_STRING(key) + self._prefix_bytes,
-                PyBytes_AS_STRING(self._column),
-                length,
-            )
-            == 0
+            and memcmp(PyBytes_AS_STRING(key) + self._prefix_bytes, self._column, length) == 0
         )
 
     cdef inline bint _skips(self, bytes key) noexcept:
@@ -338,36 +491,31 @@ cdef class RowReader:
             return False
         return self._skip == COLUMN or timestamp_of(key) > self._newest
 
-    cdef bytes _visit(self, bytes key, bytes value):
-        """The payload of a cell if it is visible and in the time range, else None."""
+    cdef bint _visit(self, bytes key, bytes value) except -1:
+        """Whether a cell is visible and in the time range; its payload lies in `value` then."""
         cdef const char *stored = PyBytes_AS_STRING(value)
-        cdef Py_ssize_t length = PyBytes_GET_SIZE(value), header
-        if not PyBytes_GET_SIZE(self._column) or not self._is_of_column(key):
+        cdef Py_ssize_t header
+        if not self._column_bytes or not self._is_of_column(key):
             self._enter(key)
         self._timestamp = timestamp_of(key)
         if not self._lives(key, value):
             self.expired += 1
             if self._ttl_ms and expires_by_ttl(self._timestamp, self._ttl_ms) < self._now:
                 self._skip = COLUMN  # all that lies below is older, so it has expired too
-            return None
+            return False
         if not self._selects():
-            return None
+            return False
         header = 1 if stored[0] == 0 else EXPIRING_HEADER
-        return PyBytes_FromStringAndSize(stored + header, length - header)
+        self._payload = stored + header
+        self._payload_bytes = PyBytes_GET_SIZE(value) - header
+        return True
 
     cdef int _enter(self, bytes key) except -1:
         """The walk has come to another column."""
         cdef Py_ssize_t length = PyBytes_GET_SIZE(key) - self._prefix_bytes - SUFFIX
         if length < TERMINATOR:
             raise CorruptData(f"a key of no known form: {key[:64].hex()}")
-        self._column = PyBytes_FromStringAndSize(
-            PyBytes_AS_STRING(key) + self._prefix_bytes, length
-        )
-        self._cells = None
-        self._skip = NOTHING
-        self._live = self._taken = 0
-        self._resumed = False
-        return 0
+        return self._begin_at(key, self._prefix_bytes, length)
 
     cdef bint _lives(self, bytes key, bytes value) except -1:
         """Whether it has not expired; the first to expire of those that live is remembered."""
@@ -404,19 +552,26 @@ cdef class RowReader:
             return False
         return True
 
+    cdef inline bint _is_plain(self) noexcept:
+        """Whether the column's name stands in keys as clients know it."""
+        return memchr(self._column, 0, self._column_bytes - TERMINATOR) is NULL
+
     cdef bytes _name(self):
         """The column's name as clients know it."""
-        cdef Py_ssize_t length = PyBytes_GET_SIZE(self._column) - TERMINATOR
-        cdef bytes escaped = PyBytes_FromStringAndSize(PyBytes_AS_STRING(self._column), length)
-        if memchr(PyBytes_AS_STRING(escaped), 0, length) is NULL:
-            return escaped
-        return unescape(escaped)
+        cdef bytes escaped = PyBytes_FromStringAndSize(
+            self._column, self._column_bytes - TERMINATOR
+        )
+        return escaped if self._is_plain() else unescape(escaped)
+
+    cdef bytes _escaped(self):
+        """The column's name as it stands in keys, with the terminator."""
+        return PyBytes_FromStringAndSize(self._column, self._column_bytes)
 
     cdef bytes _column_end(self):
-        return end_of(self._prefix + self._column)
+        return end_of(self._prefix + self._escaped())
 
     cdef bytes _newest_in_range(self):
-        return first_at(self._prefix + self._column, self._newest)
+        return first_at(self._prefix + self._escaped(), self._newest)
 
     # Where a page ends
 
@@ -431,7 +586,7 @@ cdef class RowReader:
     cdef _found_position(self, bytes key):
         """Where to go on when the cell at `key` did not fit on the page."""
         if self._taken == 0 and not self._resumed:
-            return Position(self._column)
+            return Position(self._escaped())
         # The cell was counted as live when it was found, and will be again.
         return self._position_at(key, self._live - 1)
 
@@ -441,6 +596,23 @@ cdef class RowReader:
 
 cdef extern from *:
     Py_ssize_t PY_SSIZE_T_MAX
+
+
+cdef tuple segment_of(bytes prefix, bytes name):
+    """Where the keys of a column begin, and the first after them."""
+    cdef Py_ssize_t before = PyBytes_GET_SIZE(prefix), length = PyBytes_GET_SIZE(name), place
+    cdef bytes start, end
+    if length > MOST_NAME or memchr(PyBytes_AS_STRING(name), 0, length) is not NULL:
+        start = column_prefix(prefix, name)
+        return start, end_of(start)
+    place = before + length
+    start = PyBytes_FromStringAndSize(NULL, place + TERMINATOR)
+    memcpy(PyBytes_AS_STRING(start), PyBytes_AS_STRING(prefix), before)
+    memcpy(PyBytes_AS_STRING(start) + before, PyBytes_AS_STRING(name), length)
+    PyBytes_AS_STRING(start)[place] = PyBytes_AS_STRING(start)[place + 1] = 0
+    end = PyBytes_FromStringAndSize(PyBytes_AS_STRING(start), place + TERMINATOR)
+    PyBytes_AS_STRING(end)[place + 1] = 1
+    return start, end
 
 
 cdef inline uint64_t timestamp_of(bytes key) noexcept:

@@ -24,22 +24,24 @@ from storage.catalog import CLOCK_KEY, check_name, decode_clock, encode_clock
 from storage.clock import wall_clock_ms
 from storage.commits import Commits
 from storage.compiled import twin
-from storage.cursors import FINISHED, START, Binding
+from storage.cursors import FINISHED, START, Binding, Position
 from storage.directory import make
 from storage.embedded.datasets import Dataset, Datasets
 from storage.embedded.deleter import RowDeleter, drop_below_rewritten
 from storage.embedded.group import MAX_OPERATIONS, Group
 from storage.embedded.newest import Newest, check_newer, incremented, newest_of
-from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
+from storage.embedded.ordered import Family, Kind, Operation, OrderedStore, Scan
 from storage.embedded.pages import (
     check_columns,
+    names_in_row,
+    page_of_row,
     page_of_scan,
     pages_of_rows,
-    part_of_row,
     row_binding,
 )
-from storage.embedded.reader import holds_visible
+from storage.embedded.reader import RowReader, holds_visible
 from storage.embedded import row_cache
+from storage.embedded.rules import Budget, Rules
 from storage.embedded.scratch import Scratch
 from storage.embedded.writing import puts
 from storage.encoding import (
@@ -55,6 +57,7 @@ from storage.errors import (
     ColumnNameTooLong,
     DatasetExists,
     RowKeyTooLong,
+    StorageError,
     StoreBusy,
     StoreFailure,
     StoreStalled,
@@ -84,6 +87,8 @@ WORN_DELETIONS, WORN_PART = 10_000, 0.25
 """Files with so many deletions, and such a part of all entries, are worth compacting."""
 MOST_EXPIRED = 100
 """A row in which a read has to step over more is collected at once, and not with its dataset."""
+MOST_KEYS_AT_ONCE = 1_000
+"""About as many are read in one go where others may wait."""
 MOST_WAITING_BYTES = 64 * 1024 * 1024
 _PUT = Kind.PUT
 RowCache = twin("storage.embedded._row_cache", "RowCache", row_cache.RowCache)
@@ -649,7 +654,9 @@ class EmbeddedEngine:
 
     def remember(self, dataset: bytes, row: bytes, query: Query, page: Page, answer: bytes) -> None:
         found = self._datasets.get(dataset)
-        if found is None or not self.rows.limit_bytes or found.version != page.version:
+        if found is None or not (query.number and self.rows.limit_bytes):
+            return
+        if found.version != page.version:
             return
         # What was read within a transaction may hold what is never committed.
         if not found.waits_for((row_prefix(row),)):
@@ -665,15 +672,57 @@ class EmbeddedEngine:
         view = found.family
         if found.waiting_rows:
             found, view = await self._find_settled(dataset, (prefix,))
-        rules = found.rules(self._clock.now())
-        columns, rest, reader = part_of_row(view, rules, prefix, selection, request, position)
+        rules, scan = found.rules(self._clock.now()), view.scan(end_of(prefix))
+        budget = Budget(request.limits)
+        return self._page(found, scan, rules, row, selection, request, budget, position)
+
+    def _page(
+        self,
+        dataset: Dataset,
+        scan: Scan,
+        rules: Rules,
+        row: bytes,
+        selection: Selection,
+        request: PageRequest,
+        budget: Budget,
+        position: Position = START,
+    ) -> Page:
+        reader = RowReader(scan, rules, selection, budget, values=request.values)
+        page = page_of_row(reader, dataset.name, row, selection, request, position)
+        page.version = dataset.version
         # Not while writes fail: the row would be met, and the failure with it, at every read.
         if reader.expired > MOST_EXPIRED and not (self.read_only or self.commits.failed_in_a_row):
-            self._collector.request_row(dataset, prefix)
-        cursor = FINISHED
-        if rest is not None:
-            cursor = row_binding(dataset, row, selection).encode(rest)
-        return Page(cursor, columns, found.version, reader.first_expiry)
+            self._collector.request_row(dataset.name, row_prefix(row))
+        return page
+
+    def read_first(
+        self, dataset: bytes, rows: Iterable[bytes], query: Query, most_bytes: int
+    ) -> list[Page | bytes]:
+        pages: list[Page | bytes] = []
+        found = self._datasets.get(dataset)
+        if found is None:
+            return pages
+        now, waiting, remembers = self._clock.now(), found.waiting_rows, self.rows.limit_bytes
+        rules, selection, request = found.rules(now), query.selection, query.request
+        keys_left = MOST_KEYS_AT_ONCE
+        try:
+            scan = found.family.glance()
+            for row in rows:
+                if waiting and found.waits_for((row_prefix(row),)):
+                    break
+                if remembers and (known := self.rows.find(found, row, query.number, now)):
+                    pages.append(known)
+                    most_bytes -= len(known)
+                else:
+                    budget = Budget(request.limits)
+                    pages.append(self._page(found, scan, rules, row, selection, request, budget))
+                    keys_left -= request.limits.scan - budget.scan
+                    most_bytes -= request.limits.bytes - budget.bytes
+                if keys_left < 0 or most_bytes < 0:
+                    break
+        except StorageError:
+            pass  # who asks for that row alone is told
+        return pages
 
     async def read_rows(
         self,
@@ -697,8 +746,9 @@ class EmbeddedEngine:
         position = binding.decode(request.cursor)
         found, view = await self._find_settled(dataset, [prefix])
         rules = found.rules(self._clock.now())
-        columns, rest, _ = part_of_row(view, rules, prefix, selection, request, position)
-        return binding.encode(rest), [name for name, _ in columns]
+        scan = view.scan(end_of(prefix))
+        columns, rest = names_in_row(scan, rules, prefix, selection, request, position)
+        return binding.encode(rest), columns
 
     async def scan(
         self, dataset: bytes, rows: NameRange, selection: Selection, request: PageRequest

@@ -50,6 +50,13 @@ class Family(Protocol):
         """A view of the keys before `end`, or of all."""
         ...
 
+    def glance(self) -> Scan:
+        """A view of all keys for short walks from several places.
+
+        StoreFailure where so much was deleted that a walk there is better bounded.
+        """
+        ...
+
     def statistics(self) -> FamilyStatistics: ...
 
     def wear(self) -> tuple[int, int]:

@@ -88,6 +88,9 @@ class Overlay:
     def scan(self, end: bytes | None) -> OverlayScan:
         return OverlayScan(self._below.scan(end), end, self._keys, self._values, self._hidden)
 
+    def glance(self) -> OverlayScan:
+        return self.scan(None)
+
     def wear(self) -> tuple[int, int]:
         return self._below.wear()
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from storage.cursors import START, Binding, Position
-from storage.embedded.ordered import Family
+from storage.cursors import FINISHED, START, Binding, Position
+from storage.embedded.ordered import Family, Scan
 from storage.embedded.reader import RowReader, read_rows
 from storage.embedded.rules import NO_LIMIT, Budget, Rules
 from storage.encoding import column_prefix, end_of, name_bounds, row_prefix
-from storage.model import ColumnCells, NameRange, Page, PageRequest, RowsPage, Selection
+from storage.model import NameRange, Packed, Page, PageRequest, RowsPage, Selection
 
 
 def check_columns(columns: Sequence[bytes] | None) -> None:
@@ -27,28 +27,40 @@ def row_binding(dataset: bytes, row: bytes, selection: Selection) -> Binding:
     return Binding(b"row", (dataset, row), selection)
 
 
-def part_of_row(
-    view: Family,
+def page_of_row(
+    reader: RowReader,
+    dataset: bytes,
+    row: bytes,
+    selection: Selection,
+    request: PageRequest,
+    position: Position = START,
+) -> Page:
+    """The row from `position` on."""
+    count = _columns_a_page(selection, request)
+    read = reader.read_packed if request.packed else reader.read
+    columns, cut = read(row_prefix(row), count, position)
+    page = Page(FINISHED, [], first_expiry=reader.first_expiry)
+    if cut is not None:
+        page.cursor = row_binding(dataset, row, selection).encode(cut.position)
+    if isinstance(columns, Packed):
+        page.packed = columns
+    else:
+        page.columns = columns
+    return page
+
+
+def names_in_row(
+    scan: Scan,
     rules: Rules,
     prefix: bytes,
     selection: Selection,
     request: PageRequest,
-    position: Position = START,
-    budget: Budget | None = None,
-) -> tuple[list[ColumnCells], Position | None, RowReader]:
-    """The row with this prefix from `position` on, and where to go on; None when nothing is left.
-
-    It ends within `budget` or else the request's limits. Last comes the reader, for what it met.
-    """
-    reader = RowReader(
-        view.scan(end_of(prefix)),
-        rules,
-        selection,
-        budget or Budget(request.limits),
-        values=request.values,
-    )
+    position: Position,
+) -> tuple[list[bytes], Position | None]:
+    """The names of its columns from `position` on, and where to go on."""
+    reader = RowReader(scan, rules, selection, Budget(request.limits), values=request.values)
     columns, cut = reader.read(prefix, _columns_a_page(selection, request), position)
-    return columns, None if cut is None else cut.position, reader
+    return [name for name, _ in columns], None if cut is None else cut.position
 
 
 def pages_of_rows(
@@ -63,13 +75,12 @@ def pages_of_rows(
     budget = Budget(request.limits)
     pages: list[Page] = []
     for row in rows:
-        binding = row_binding(dataset, row, selection)
         if budget.spent():
-            pages.append(Page(binding.encode(START), []))
+            pages.append(Page(row_binding(dataset, row, selection).encode(START), []))
             continue
-        scan_before, prefix = budget.scan, row_prefix(row)
-        columns, rest, _ = part_of_row(view, rules, prefix, selection, request, budget=budget)
-        pages.append(Page(binding.encode(rest), columns))
+        scan_before, scan = budget.scan, view.scan(end_of(row_prefix(row)))
+        reader = RowReader(scan, rules, selection, budget, values=request.values)
+        pages.append(page_of_row(reader, dataset, row, selection, request))
         if budget.scan == scan_before:
             budget.scan -= 1  # a missing row is not free either
     return pages

@@ -48,6 +48,9 @@ class MemoryFamily:
     def scan(self, end: bytes | None) -> MemoryScan:
         return MemoryScan(self, end)
 
+    def glance(self) -> MemoryScan:
+        return MemoryScan(self, None)
+
     def statistics(self) -> FamilyStatistics:
         held = sum(len(key) + len(value) for key, value in self.values.items())
         return FamilyStatistics(len(self.keys), 0, held)

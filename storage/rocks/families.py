@@ -28,6 +28,9 @@ from storage.errors import StoreFailure
 from storage.rocks.translation import GONE, translated, translation
 
 
+MOST_DELETED_AT_A_GLANCE = 100
+
+
 def walk_in_python(
     _owner: RocksScan,
     iterator: RdictIter,
@@ -35,17 +38,17 @@ def walk_in_python(
     translation: Callable[[Exception], Exception],
 ) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values from `start` on: the twin of Walk in storage/embedded/_reading.pyx."""
-    valid, key, value, step = iterator.valid, iterator.key, iterator.value, iterator.next
+    key, value, step = iterator.key, iterator.value, iterator.next
     iterator.seek(start)
-    while valid():
-        yield key(), value()
+    while (found := key()) is not None:  # else it is not valid, and must not be stepped
+        yield found, value()
         step()
-    # An iterator that met a damaged block is merely "not valid"; only status() tells.
+    # An iterator that met a damaged block merely has no key; only status() tells.
     try:
         iterator.status()
     except Exception as error:
         # A traceback keeps this frame: what it holds would keep the database from closing.
-        del iterator, valid, key, value, step
+        del iterator, key, value, step
         raise translation(error) from error
 
 
@@ -58,12 +61,15 @@ class RocksScan:
 
     __slots__ = ("_bound", "_iterator", "_options")
 
-    def __init__(self, rdict: Rdict, end: bytes | None) -> None:
+    def __init__(self, rdict: Rdict, end: bytes | None, most_deleted: int = 0) -> None:
+        """`most_deleted`: a walk that meets more deleted keys than that in a row fails."""
         # The iterator points into the options and they into the bound: all three live together.
         self._bound = end
         self._options = ReadOptions()
         if end is not None:
             self._options.set_iterate_upper_bound(end)
+        if most_deleted:
+            self._options.set_max_skippable_internal_keys(most_deleted)
         try:
             self._iterator: RdictIter = rdict.iter(self._options)
         except Exception as error:
@@ -113,6 +119,9 @@ class RocksFamily:
 
     def scan(self, end: bytes | None) -> RocksScan:
         return RocksScan(self._rdict, end)
+
+    def glance(self) -> RocksScan:
+        return RocksScan(self._rdict, None, MOST_DELETED_AT_A_GLANCE)
 
     def statistics(self) -> FamilyStatistics:
         with translated():
