@@ -261,8 +261,16 @@ static void note_error(const char *text, const char *end) {
     }
 }
 
+/* The number up to `end`. Long replies are hundreds of headers, so it is not left to strtoll. */
+static inline long long number_of(const char *at, const char *end) {
+    long long number = 0;
+    if (*at == '-') return -1; /* a null */
+    for (; at < end; at++) number = 10 * number + (*at - '0');
+    return number;
+}
+
 /* What a header promises: `at` is its first byte, `end` its CR. */
-static void take_header(struct connection *connection, const char *at, const char *end) {
+static inline void take_header(struct connection *connection, const char *at, const char *end) {
     long long count;
     connection->elements--;
     switch (*at) {
@@ -275,11 +283,11 @@ static void take_header(struct connection *connection, const char *at, const cha
         note_error("an error of several lines", strchr("an error of several lines", 0));
         /* fall through */
     case '$': case '=':
-        count = strtoll(at + 1, NULL, 10);
+        count = number_of(at + 1, end);
         if (count >= 0) connection->skip = count + 2;
         break;
     case '*': case '~': case '>': case '%':
-        count = strtoll(at + 1, NULL, 10);
+        count = number_of(at + 1, end);
         if (count > 0) connection->elements += *at == '%' ? 2 * count : count;
         break;
     default:
@@ -298,8 +306,9 @@ static size_t take(struct connection *connection, const char *bytes, size_t leng
             at += passed;
             connection->skip -= (long long)passed;
         } else {
-            const char *line_end = memchr(at, '\n', (size_t)(end - at));
-            if (line_end == NULL) break;
+            const char *line_end = at;
+            while (line_end < end && *line_end != '\n') line_end++; /* most are of a few bytes */
+            if (line_end == end) break;
             take_header(connection, at, line_end - 1);
             at = line_end + 1;
         }

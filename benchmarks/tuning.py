@@ -35,7 +35,8 @@ from benchmarks.machine import described
 from resp_server.server import rocks_settings
 from resp_server.settings import BadSetting, from_command_line
 from storage.directory import STORE_FOLDER
-from storage.embedded.engine import STALL_RETRY_SECONDS, EmbeddedEngine
+from storage.embedded.committing import STALL_RETRY_SECONDS
+from storage.embedded.engine import EmbeddedEngine
 from storage.errors import StoreStalled
 from storage.model import DatasetSettings, NameRange, PageLimits, PageRequest, Selection
 from storage.opening import open_engine

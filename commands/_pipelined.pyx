@@ -28,24 +28,25 @@ cdef inline bint is_star(bytes word) noexcept:
 
 
 def single_cells(list commands not None, Py_ssize_t place, Py_ssize_t most):
-    cdef list cells = [], words, first = commands[place]
+    cdef list found = [], words, first = commands[place], cells = None
+    cdef bytes dataset = None
     cdef Py_ssize_t end = min(PyList_GET_SIZE(commands), place + most), at
-    if PyList_GET_SIZE(first) != SINGLE_CELL_WORDS:
-        return cells
     for at in range(place, end):
         words = commands[at]
-        if PyList_GET_SIZE(words) != SINGLE_CELL_WORDS:
+        if PyList_GET_SIZE(words) != SINGLE_CELL_WORDS or not equal(words[0], first[0]):
             break
-        if not equal(words[0], first[0]) or not equal(words[1], first[1]):
-            break
-        if is_star(words[3]):
-            cells.append((words[ROW], None, words[4], words[5]))
-            continue
-        try:
-            cells.append((words[ROW], timestamp(words[3]), words[4], words[5]))
-        except CommandError:
-            break
-    return cells
+        moment = None
+        if not is_star(words[3]):
+            try:
+                moment = timestamp(words[3])
+            except CommandError:
+                break
+        if dataset is None or not equal(words[1], dataset):
+            dataset = words[1]
+            cells = []
+            found.append((dataset, cells))
+        cells.append((words[ROW], moment, words[4], words[5]))
+    return found
 
 
 def rows_asked_alike(list commands not None, Py_ssize_t place, Py_ssize_t most):

@@ -17,20 +17,25 @@ SINGLE_CELL_WORDS = 6
 """WCPUT dataset row timestamp column value."""
 
 
-def single_cells_in_python(commands: list[list[bytes]], place: int, most: int) -> list[NewCell]:
-    """The cells of the commands from `place` on, up to the first that does not, as the one there
-    does, write one cell without an expiry into that dataset."""
-    cells: list[NewCell] = []
-    name, dataset = commands[place][0], commands[place][1:2]
+def single_cells_in_python(
+    commands: list[list[bytes]], place: int, most: int
+) -> list[tuple[bytes, list[NewCell]]]:
+    """What the commands from `place` on write, up to the first that does not, by the name of the
+    one there, write one cell without an expiry: (dataset, cells) for each change of the dataset."""
+    found: list[tuple[bytes, list[NewCell]]] = []
+    name = commands[place][0]
     for words in commands[place : place + most]:
-        if len(words) != SINGLE_CELL_WORDS or words[0] != name or words[1:2] != dataset:
+        if len(words) != SINGLE_CELL_WORDS or words[0] != name:
             break
-        _, _, row, timestamp, column, value = words
+        _, dataset, row, timestamp, column, value = words
         try:
-            cells.append((row, timestamp_or_clock(timestamp), column, value))
+            cell = (row, timestamp_or_clock(timestamp), column, value)
         except CommandError:
             break
-    return cells
+        if not found or found[-1][0] != dataset:
+            found.append((dataset, []))
+        found[-1][1].append(cell)
+    return found
 
 
 def rows_asked_alike_in_python(

@@ -19,10 +19,10 @@ from commands.arguments import (
 from commands.command import Access
 from commands.context import Context
 from commands.errors import CommandError, SyntaxProblem, WrongArity
+from commands.pipelined import rows_asked_alike, single_cells
 from commands.publishing.notifications import notify
 from commands.replies import AllWritten, Kept, Reply, Written
 from commands.selection import column_options, deletion, row_options, row_query, scan_options
-from commands.pipelined import rows_asked_alike, single_cells
 from commands.table import DATASET, MOST_AT_ONCE, MOST_BYTES_AT_ONCE, command, quickly
 from storage.engine import Engine
 from storage.integers import MIN_INTEGER
@@ -84,10 +84,12 @@ async def wcput(context: Context, words: list[bytes]) -> Reply:
 def wcput_quickly(context: Context, commands: list[list[bytes]], place: int) -> Sequence[Reply]:
     if context.settings.notifications:
         return ()
-    cells = single_cells(commands, place, MOST_AT_ONCE)
-    if not cells or not context.store.put_at_once(commands[place][1], cells):
-        return ()
-    return [1] * len(cells)
+    answered = 0
+    for dataset, cells in single_cells(commands, place, MOST_AT_ONCE):
+        if not context.store.put_at_once(dataset, cells):
+            break
+        answered += len(cells)
+    return [1] * answered
 
 
 @command(

@@ -258,7 +258,7 @@ class Connection(asyncio.Protocol):
     def _run_quickly(
         self, command: Command, commands: list[list[bytes]], place: int
     ) -> tuple[int, int]:
-        """Let a quick handler answer what it will: how many calls that were, and the replies' size."""
+        """Let a quick handler answer what it will: how many calls, and the size of the replies."""
         assert command.quick_handler is not None
         try:
             replies = command.quick_handler(self._context, commands, place)
