@@ -151,12 +151,12 @@ async def wcget(context: Context, words: list[bytes]) -> Reply:
     """
     store, dataset, row = context.store, words[1], words[2]
     query = row_query(words, context.settings.limits)
-    if query.number:
+    if query.number and store.remembers:
         known = store.remembered(dataset, row, query)
         if known is not None:
             return Written(known)
     page = await store.read_row(dataset, row, query.selection, query.request)
-    return _kept(store, dataset, row, query, page)
+    return _answer(store, dataset, row, query, page)
 
 
 @quickly("WCGET")
@@ -169,21 +169,24 @@ def wcget_quickly(context: Context, commands: list[list[bytes]], place: int) -> 
     if not query.number or len(words) < 3:
         return ()
     store, dataset = context.store, words[1]
-    rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
-    known = store.remembered_first(dataset, rows, query, MOST_BYTES_AT_ONCE)
-    if known:
-        return AllWritten(known)
+    if store.remembers:
+        rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
+        known = store.remembered_first(dataset, rows, query, MOST_BYTES_AT_ONCE)
+        if known:
+            return AllWritten(known)
     rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
     pages = store.read_first(dataset, rows, query, MOST_BYTES_AT_ONCE)
     return [
-        Written(page) if isinstance(page, bytes) else _kept(store, dataset, words[2], query, page)
+        Written(page) if isinstance(page, bytes) else _answer(store, dataset, words[2], query, page)
         for page, words in zip(pages, commands[place:], strict=False)
     ]
 
 
-def _kept(store: Engine, dataset: bytes, row: bytes, query: Query, page: Page) -> Kept:
-    columns = page.columns if page.packed is None else page.packed
-    return Kept((page.cursor, columns), partial(store.remember, dataset, row, query, page))
+def _answer(store: Engine, dataset: bytes, row: bytes, query: Query, page: Page) -> Reply:
+    reply = (page.cursor, page.columns if page.packed is None else page.packed)
+    if query.number and store.remembers:
+        return Kept(reply, partial(store.remember, dataset, row, query, page))
+    return reply
 
 
 @command(

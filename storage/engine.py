@@ -221,6 +221,11 @@ class Engine(Protocol):
 
     # Reading. InvalidCursor for a cursor of something else.
 
+    @property
+    def remembers(self) -> bool:
+        """Whether answers are remembered at all."""
+        ...
+
     def remembered(self, dataset: bytes, row: bytes, query: Query) -> bytes | None:
         """What was remembered for a query of a row, by its number, if it still is the answer."""
         ...
@@ -240,7 +245,8 @@ class Engine(Protocol):
         self, dataset: bytes, rows: Iterable[bytes], query: Query, most_bytes: int
     ) -> list[Page | bytes]:
         """What read_row() gives of rows, or what is remembered of them, up to the first for which
-        it would have to wait or fail; the last of it begins within `most_bytes`."""
+        it would have to wait or fail; the last of it begins within `most_bytes`. What has to be
+        looked up for it may be held until the next commit()."""
         ...
 
     async def read_row(

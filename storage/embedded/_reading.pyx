@@ -129,18 +129,24 @@ cdef class Walk:
     `owner` is kept alive with it; `translation` turns an error of the store into one of ours.
     """
 
-    cdef object _owner, _iterator, _translation
+    cdef object _owner, _scanned, _iterator, _translation
     cdef Method _next, _key, _value
     cdef bint _begun
     cdef bytes key, value
 
     def __init__(self, owner, iterator, bytes start not None, translation):
-        iterator.seek(start)
         self._next, self._key, self._value = methods_of(type(iterator))
         self._owner = owner
-        self._iterator = iterator
+        self._scanned = iterator
         self._translation = translation
+        self.begin(start)
+
+    cdef int begin(self, bytes start) except -1:
+        """Walk from there on; it may have walked before."""
+        self._scanned.seek(start)
+        self._iterator = self._scanned  # None once it has ended
         self._begun = False
+        return 0
 
     def __iter__(self):
         return self
@@ -174,7 +180,7 @@ cdef class Walk:
 
     def end(self):
         """Let go of the iterator: the walk is over."""
-        self._iterator = None
+        self._iterator = self._scanned = None
         self._owner = None
 
 
@@ -237,6 +243,7 @@ cdef class RowReader:
     """Reads rows of one dataset by one selection, within one budget: see row_reader.RowReader."""
 
     cdef object _scan, _rules, _selection, _budget
+    cdef Walk _walk  # the last one over the scan
     cdef bint _values
     cdef uint64_t _now, _ttl_ms, _oldest, _newest, _first_expiry
     cdef Py_ssize_t _max_versions, _versions
@@ -282,6 +289,12 @@ cdef class RowReader:
     @property
     def first_expiry(self):
         return NEVER if self._first_expiry == UINT64_MAX else self._first_expiry
+
+    def renew(self):
+        """As if it were new, with a whole budget."""
+        self._budget.renew()
+        self._first_expiry = UINT64_MAX
+        self.expired = 0
 
     def read(self, bytes prefix not None, Py_ssize_t count, position=START):
         self._columns = []
@@ -346,11 +359,9 @@ cdef class RowReader:
         cdef bint walks, one_column = self._selection.columns is not None
         while not (one_column and self._skip == COLUMN):
             skipped = 0
-            steps = self._scan.walk(start)
-            walks = type(steps) is Walk
-            walk = <Walk> steps if walks else None
-            if not walks:
-                steps = iter(steps)
+            walk = self._walk_from(start)
+            walks = walk is not None
+            steps = None if walks else iter(self._scan.walk(start))
             while True:
                 if walks:
                     if not walk.step():
@@ -377,6 +388,17 @@ cdef class RowReader:
                 if one_column and self._skip == COLUMN:
                     return None
             start = self._column_end() if self._skip == COLUMN else self._newest_in_range()
+        return None
+
+    cdef Walk _walk_from(self, bytes start):
+        """A walk from there on; None if the scan's are of another kind."""
+        if self._walk is not None and self._walk._scanned is not None:
+            self._walk.begin(start)
+            return self._walk
+        walk = self._scan.walk(start)
+        if type(walk) is Walk:
+            self._walk = <Walk> walk
+            return self._walk
         return None
 
     cdef bint _take(self, Py_ssize_t count) except -1:

@@ -27,7 +27,7 @@ from storage.directory import make
 from storage.embedded import row_cache
 from storage.embedded.datasets import Dataset, Datasets
 from storage.embedded.group import Group
-from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
+from storage.embedded.ordered import Family, Kind, Operation, OrderedStore, Scan
 from storage.encoding import column_prefix, row_prefix
 from storage.engine import Settled
 from storage.errors import StoreBusy, StoreFailure, StoreStalled, WritesRefused
@@ -67,6 +67,8 @@ class Committing:
         """While the store is stalled, no write joins a group larger than this."""
         self.unsynced = False
         """Whether a commit has not been followed by a sync()."""
+        self._glances: dict[Dataset, Scan] = {}
+        """Views that several calls share, none older than the last commit."""
         self._warn_of_clock()
 
     def _warn_of_clock(self) -> None:
@@ -96,6 +98,7 @@ class Committing:
             self._transactions -= 1
 
     def commit(self) -> StoreFailure | None:
+        self._glances.clear()
         if self._transactions:
             raise StoreStalled("a transaction is open")
         group, clock, datasets = self._group, self._clock, self._datasets
@@ -163,6 +166,7 @@ class Committing:
 
     def _reload(self, *, reopen: bool = True) -> None:
         self.rows.clear()
+        self._glances.clear()
         try:
             if reopen:
                 self._store.reopen()
@@ -182,6 +186,13 @@ class Committing:
             # Somebody else's commit may have failed meanwhile, and taken the group with it.
             if self.commits.failures != failures and self._failure is not None:
                 raise self._failure
+
+    def _glance(self, dataset: Dataset) -> Scan:
+        """What is committed of a dataset, for short walks; it is not to be kept."""
+        glance = self._glances.get(dataset)
+        if glance is None:
+            glance = self._glances[dataset] = dataset.family.glance()
+        return glance
 
     async def _settle_unless_in_transaction(self) -> None:
         if not self._transactions:

@@ -9,6 +9,7 @@ again before that commit, it takes the family over, and the group empties it.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,11 +31,13 @@ from storage.embedded.group import ALL_ROWS, Group
 from storage.embedded.ordered import Family, Kind, Operation, OrderedStore
 from storage.embedded.rules import Rules
 from storage.encoding import AFTER_ALL_KEYS
-from storage.errors import NoSuchDataset, StoreFailure
+from storage.errors import NoSuchDataset, StoreFailure, StoreStalled
 from storage.model import DatasetInfo, DatasetSettings
 
 MOST_LAST_DROPS = 10_000
-PARTING_SECONDS = 60.0
+END_SECONDS = 0.003
+"""How long families may be ended before others get their turn. The end of one takes about two
+milliseconds, and of hundreds it may be asked at once."""
 VERSIONS_APART = 2**48
 """Between the first versions of two objects: none is written to so often."""
 
@@ -109,8 +112,9 @@ class Datasets:
         self._forgotten_drops = 0
         self.leaving: dict[str, Family] = {}
         """The families of datasets that the group drops, by name: they end once it is on disk."""
-        self.parting: dict[str, tuple[Family, float]] = {}
-        """Those that should have ended since, but for work on files, and their last moment."""
+        self.parting: dict[str, Family] = {}
+        """Those whose entry's end is on disk, but that the store works on, or that wait for their
+        turn."""
         self.get = self._open.get
         """The dataset of that name, or None. The hot path: it must cost one lookup."""
         self.load()
@@ -124,8 +128,8 @@ class Datasets:
         self._open.clear()
         for name, (family, entry) in stored.items():
             self._open[name] = Dataset(name, family, entry, next(self._versions))
-        for orphan in orphans:
-            self._store.drop_family(orphan)
+        self.parting.update({orphan.name: orphan for orphan in orphans})
+        self._end_parting(math.inf)
 
     def keep(self) -> None:
         """The group is lost and the disk cannot be read: go on with what is known, for now."""
@@ -170,10 +174,10 @@ class Datasets:
     def create(self, name: bytes, settings: DatasetSettings, now: int) -> Dataset:
         """A new dataset, empty; its name must be free."""
         check_name(name)
-        left = self.leaving.get(family_name(name)) or self._parting_family(family_name(name))
+        left = self._left_family(family_name(name))
         emptying: list[Operation] = []
         if left is None:
-            family = self._create_family(family_name(name))
+            family = self._store.create_family(family_name(name))
         else:
             family, emptying = left, self._emptying(left)
             self.leaving.pop(left.name, None)
@@ -186,17 +190,28 @@ class Datasets:
         self.store(dataset, dataset.entry)
         return dataset
 
+    def emptying(self, name: bytes) -> list[Operation]:
+        """What empties the family that create() would take over; nothing if it is or has none.
+
+        For who puts files into a new dataset: they have to be in the log before.
+        """
+        left = None if name in self._open else self._left_family(family_name(name))
+        return self._emptying(left) if left is not None else []
+
     def _emptying(self, family: Family) -> list[Operation]:
         return drop_span(family, self._group.view(family).scan(None), b"", AFTER_ALL_KEYS)
 
-    def _create_family(self, name: str) -> Family:
-        """StoreFailure while outdated: a family of that name may be somebody's after all."""
-        if self.outdated:
-            raise StoreFailure("the store has yet to be opened again")
-        unfinished = self._store.families().get(name)
-        if unfinished is not None:
-            self._store.drop_family(unfinished)
-        return self._store.create_family(name)
+    def _left_family(self, name: str) -> Family | None:
+        """What is left of a dataset that was dropped, or whose creation failed halfway.
+
+        StoreFailure while outdated: a family of that name may be somebody's after all.
+        """
+        left = self.leaving.get(name) or self.parting.get(name)
+        if left is None:
+            if self.outdated:
+                raise StoreFailure("the store has yet to be opened again")
+            left = self._store.families().get(name)
+        return left
 
     def store(self, dataset: Dataset, entry: Entry) -> None:
         """Give a dataset another entry, from the next call on and, by the group, on disk."""
@@ -228,20 +243,21 @@ class Datasets:
 
         A family's end is at once, and an entry without a family cannot be opened.
         """
-        busy = bool(self.leaving) and self._store.works_on_files()
-        for name in list(self.leaving):
-            family = self.leaving.pop(name)
-            if busy:
-                self.parting[name] = (family, time.monotonic() + PARTING_SECONDS)
-            else:
-                self._store.drop_family(family)
+        self.parting.update(self.leaving)
+        self.leaving.clear()
+        self.end_parting()
 
     def end_parting(self) -> None:
-        """Let go of what was put off, if the store is at rest or that has taken too long."""
-        overdue = min(deadline for _, deadline in self.parting.values()) < time.monotonic()
-        if overdue or not self._store.works_on_files():
-            for name in list(self.parting):
-                self._store.drop_family(self.parting.pop(name)[0])
+        """Let go of what was put off, as far as the store does not work on it. Quick."""
+        self._end_parting(END_SECONDS)
 
-    def _parting_family(self, name: str) -> Family | None:
-        return self.parting[name][0] if name in self.parting else None
+    def _end_parting(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        for name in list(self.parting):
+            family = self.parting.pop(name)
+            try:
+                self._store.drop_family(family)
+            except StoreStalled:
+                self.parting[name] = family  # behind those whose turn has yet to come
+            if time.monotonic() > deadline:
+                break

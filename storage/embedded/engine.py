@@ -197,6 +197,7 @@ class EmbeddedEngine(Exchange):
             await self.settle()
         if not self.read_only:
             self._store_clock()
+        self._glances.clear()
         self._store.close()
 
     # Writing
@@ -324,6 +325,10 @@ class EmbeddedEngine(Exchange):
 
     # Reading
 
+    @property
+    def remembers(self) -> bool:
+        return self.rows.limit_bytes > 0
+
     def remembered(self, dataset: bytes, row: bytes, query: Query) -> bytes | None:
         found = self._datasets.get(dataset)
         if found is None or not self.rows.limit_bytes:
@@ -340,7 +345,7 @@ class EmbeddedEngine(Exchange):
 
     def remember(self, dataset: bytes, row: bytes, query: Query, page: Page, answer: bytes) -> None:
         found = self._datasets.get(dataset)
-        if found is None or not (query.number and self.rows.limit_bytes):
+        if found is None or not self.rows.limit_bytes:
             return
         if found.version != page.version:
             return
@@ -359,21 +364,18 @@ class EmbeddedEngine(Exchange):
         if found.waiting_rows:
             found, view = await self._find_settled(dataset, (prefix,))
         rules, scan = found.rules(self._clock.now()), view.scan(end_of(prefix))
-        budget = Budget(request.limits)
-        return self._page(found, scan, rules, row, selection, request, budget, position)
+        reader = RowReader(scan, rules, selection, Budget(request.limits), values=request.values)
+        return self._page(found, reader, row, selection, request, position)
 
     def _page(
         self,
         dataset: Dataset,
-        scan: Scan,
-        rules: Rules,
+        reader: RowReader,
         row: bytes,
         selection: Selection,
         request: PageRequest,
-        budget: Budget,
         position: Position = START,
     ) -> Page:
-        reader = RowReader(scan, rules, selection, budget, values=request.values)
         page = page_of_row(reader, dataset.name, row, selection, request, position)
         page.version = dataset.version
         # Not while writes fail: the row would be met, and the failure with it, at every read.
@@ -391,8 +393,9 @@ class EmbeddedEngine(Exchange):
         now, waiting, remembers = self._clock.now(), found.waiting_rows, self.rows.limit_bytes
         rules, selection, request = found.rules(now), query.selection, query.request
         keys_left = MOST_KEYS_AT_ONCE
+        limits, budget = request.limits, Budget(request.limits)
         try:
-            scan = found.family.glance()
+            reader = RowReader(self._glance(found), rules, selection, budget, values=request.values)
             for row in rows:
                 if waiting and found.waits_for((row_prefix(row),)):
                     break
@@ -400,14 +403,14 @@ class EmbeddedEngine(Exchange):
                     pages.append(known)
                     most_bytes -= len(known)
                 else:
-                    budget = Budget(request.limits)
-                    pages.append(self._page(found, scan, rules, row, selection, request, budget))
-                    keys_left -= request.limits.scan - budget.scan
-                    most_bytes -= request.limits.bytes - budget.bytes
+                    pages.append(self._page(found, reader, row, selection, request))
+                    keys_left -= limits.scan - budget.scan
+                    most_bytes -= limits.bytes - budget.bytes
+                    reader.renew()
                 if keys_left < 0 or most_bytes < 0:
                     break
         except StorageError:
-            pass  # who asks for that row alone is told
+            self._glances.clear()  # and who asks for that row alone is told
         return pages
 
     async def read_rows(

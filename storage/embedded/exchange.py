@@ -55,6 +55,7 @@ class Exchange(Committing):
             raise CannotIngest("a dataset with MAXVERSIONS and cells takes no expiring ones")
         if tables:
             self.rows.forget_dataset(found)
+            self._glances.clear()
             self._store.ingest(found.family, tables)
             found.version += 1
             # What is remembered of its cells is void: some may have been replaced.

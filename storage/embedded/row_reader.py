@@ -66,6 +66,11 @@ class RowReader:
         """How many expired cells were met."""
         self._versions = NO_LIMIT if selection.versions is None else selection.versions
 
+    def renew(self) -> None:
+        """As if it were new, with a whole budget."""
+        self._budget.renew()
+        self.first_expiry, self.expired = NEVER, 0
+
     def read(
         self, prefix: bytes, count: int, position: Position = START
     ) -> tuple[list[ColumnCells], Cut | None]:
