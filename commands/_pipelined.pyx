@@ -16,15 +16,18 @@ cdef enum:
     ROW = 2  # its place among the words
 
 
-cdef inline bint equal(bytes one, bytes other) noexcept:
-    cdef Py_ssize_t length = PyBytes_GET_SIZE(one)
+cdef inline bint equal(bytes one, bytes other) except -1:
+    cdef Py_ssize_t length
+    if one is None or other is None:
+        raise TypeError("a command of nothing")
+    length = PyBytes_GET_SIZE(one)
     return length == PyBytes_GET_SIZE(other) and (
         one is other or memcmp(PyBytes_AS_STRING(one), PyBytes_AS_STRING(other), length) == 0
     )
 
 
-cdef inline bint is_star(bytes word) noexcept:
-    return PyBytes_GET_SIZE(word) == 1 and PyBytes_AS_STRING(word)[0] == c'*'
+cdef inline bint is_star(bytes word) except -1:
+    return word is not None and PyBytes_GET_SIZE(word) == 1 and PyBytes_AS_STRING(word)[0] == c'*'
 
 
 def single_cells(list commands not None, Py_ssize_t place, Py_ssize_t most):

@@ -82,9 +82,11 @@ async def wcput(context: Context, words: list[bytes]) -> Reply:
 
 @quickly("WCPUT")
 def wcput_quickly(context: Context, commands: list[list[bytes]], place: int) -> Sequence[Reply]:
-    if context.settings.notifications:
+    words, answered = commands[place], 0
+    if context.settings.notifications or len(words) < 2:
         return ()
-    answered = 0
+    if not context.store.puts_at_once(words[1]):
+        return ()
     for dataset, cells in single_cells(commands, place, MOST_AT_ONCE):
         if not context.store.put_at_once(dataset, cells):
             break

@@ -225,13 +225,13 @@ class Connection(asyncio.Protocol):
         deadline = started + TURN_SECONDS
         while done < count:
             words, answered = commands[done], 0
-            if words[0] in QUICK and not (client.conditions or self._clients.watchful):
+            if words[0] in QUICK and not (client.conditions or self._execution.watches_each):
                 answered, size = self._run_quickly(QUICK[words[0]], commands, done)
             if not answered:
                 answered, size = 1, self._run(words)
             ended = clock()
             if self._ran is not None:
-                self._note(commands, done, answered, (ended - started) / answered)
+                self._note(commands, done, answered, ended - started)
                 self._ran = None
             done += answered
             bytes_left -= size
@@ -247,26 +247,27 @@ class Connection(asyncio.Protocol):
         return commands[done:]
 
     def _note(self, commands: list[list[bytes]], first: int, count: int, seconds: float) -> None:
-        """So many calls of the command that has just run took so long each."""
+        """So many calls of the command that has just run took so long, together."""
         command, execution = self._ran, self._execution
         assert command is not None
-        self._record(command.name, seconds, count)
-        if self._clients.watchful or seconds >= execution.slow_seconds:
-            for words in commands[first : first + count]:
-                execution.note(self._context, command, words, seconds)
+        self._record(command.name, seconds / count, count)
+        if seconds >= execution.slow_seconds or self._clients.watchful:
+            # Of several, that were answered together, it stands for all.
+            execution.note(self._context, command, commands[first], seconds)
 
     def _run_quickly(
         self, command: Command, commands: list[list[bytes]], place: int
     ) -> tuple[int, int]:
         """Let a quick handler answer what it will: how many calls, and the size of the replies."""
         assert command.quick_handler is not None
+        self._ran = command
         try:
             replies = command.quick_handler(self._context, commands, place)
         except Exception as error:
             return 1, self._reply_error(error, command)
         if not replies:
+            self._ran = None
             return 0, 0
-        self._ran = command
         self.client.last_command = command.name
         if type(replies) is AllWritten:
             encoded: list[bytes] = replies

@@ -44,6 +44,10 @@ _WHILE_SUBSCRIBED = {
 _NEVER_QUEUED = {"exec", "discard", "multi", "watch", "quit", "reset"}
 
 
+SLOW_TOGETHER_SECONDS = 0.001
+"""Many calls that are answered together take less, or something held them up."""
+
+
 class Postponed(Exception):
     """Not now: a pause holds this command back until it ends."""
 
@@ -75,6 +79,12 @@ class Execution:
         self.slow_seconds = min(self._slow_log.limit_seconds, self._latency.limit_seconds)
 
     # Before
+
+    @property
+    def watches_each(self) -> bool:
+        """Whether somebody wants to know of each call when it runs, or how long it takes by itself:
+        then none are answered together."""
+        return self._clients.watchful or self.slow_seconds < SLOW_TOGETHER_SECONDS
 
     def queue_or_pass(self, context: Context, command: Command, words: list[bytes]) -> bool:
         """Raise what speaks against running it now; True when it was queued for EXEC instead."""

@@ -271,7 +271,6 @@ def rocks_settings(settings: Settings) -> RocksSettings:
         bottommost_compression=settings.rocksdb_bottommost_compression,
         write_buffer_bytes=settings.rocksdb_write_buffer_size,
         write_buffers=settings.rocksdb_max_write_buffer_number,
-        write_buffers_to_merge=settings.rocksdb_min_write_buffer_number_to_merge,
         all_write_buffers_bytes=settings.rocksdb_db_write_buffer_size,
         log_bytes=settings.rocksdb_max_total_wal_size,
         level0_files_to_compact=settings.rocksdb_level0_file_num_compaction_trigger,

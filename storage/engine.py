@@ -143,6 +143,10 @@ class Engine(Protocol):
         create_with: DatasetSettings | None,
     ) -> None: ...
 
+    def puts_at_once(self, dataset: bytes) -> bool:
+        """Whether put_at_once() would take cells with names that are not too long."""
+        ...
+
     def put_at_once(self, dataset: bytes, cells: Sequence[NewCell]) -> bool:
         """Do what put() does with cells that do not expire, if it need not wait.
 

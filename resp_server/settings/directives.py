@@ -423,15 +423,8 @@ class Settings:
         8 * _MEGABYTE,
         size(_MEGABYTE, _MOST_MEMORY),
         AT_START,
-        "Memory in which a dataset's writes gather. The smaller, the faster they are put in order.",
-    )
-    rocksdb_min_write_buffer_number_to_merge: int = _directive(
-        _DATA,
-        2,
-        integer(1, 1_000),
-        AT_START,
-        "So many of these go to a file together. Writes are refused when the disk has less free "
-        "than twice as much and 64mb.",
+        "Memory in which a dataset's writes gather. The smaller, the faster they are put in order. "
+        "Writes are refused when the disk has less free than twice as much and 64mb.",
     )
     rocksdb_max_write_buffer_number: int = _directive(
         _DATA,

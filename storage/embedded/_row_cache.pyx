@@ -18,6 +18,9 @@ from itertools import count
 
 from storage.embedded.row_cache import LARGEST_PART, MOST_ANSWERS
 
+cdef enum:
+    MOST_SPARED = 64  # at once: nobody is served meanwhile
+
 OVERHEAD_BYTES = 300
 """What an answer takes here beside its bytes and its row's key, measured with short ones."""
 cdef Py_ssize_t OVERHEAD = OVERHEAD_BYTES
@@ -128,6 +131,8 @@ cdef class RowCache:
         first = <Answer> rows.get(row)
         following = first
         while following is not None:
+            if following.query == answer.query:
+                return  # whoever finds it out of date forgets the row
             answers += 1
             following = following.next
         if answers == MOST:
@@ -180,9 +185,11 @@ cdef class RowCache:
 
     cdef _make_room(self):
         cdef Answer answer
-        while self.bytes > self._limit:
+        cdef int spared = 0
+        while self.bytes > self._limit and self._oldest is not NULL:
             answer = <Answer> self._oldest
-            if answer.used:
+            if answer.used and spared < MOST_SPARED:
+                spared += 1
                 answer.used = False
                 self._unlink(answer)
                 self._append(answer)

@@ -4,7 +4,7 @@ Finds, creates, alters and drops; knows nothing of cells. Changes of entries go 
 that they reach the log together with the writes that needed them. A family is created before its
 entry is committed and ends after the entry's end was: it has no part in the group, so a crash in
 between leaves a family without an entry, which the next start drops. If a dropped name is created
-again before that commit, it takes the family over, and the group empties it.
+again before its family has ended, it takes that over, and the group empties it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Dataset:
     family: Family
     entry: Entry
     version: int
-    """Counts the calls that changed it, from a number that no other object of its name reaches."""
+    """Rises whenever calls change it, from a number that no other object of its name reaches."""
     deletes: int = 0
     """How many calls took cells out or let them expire earlier: background work checks what it
     remembers by it."""

@@ -20,7 +20,7 @@ from storage.embedded.deleter import RowDeleter, drop_below_rewritten
 from storage.embedded.exchange import Exchange
 from storage.embedded.group import MAX_OPERATIONS
 from storage.embedded.newest import Newest, check_newer, incremented, newest_of
-from storage.embedded.ordered import Operation, OrderedStore, Scan
+from storage.embedded.ordered import Operation, OrderedStore
 from storage.embedded.pages import (
     check_columns,
     names_in_row,
@@ -30,7 +30,7 @@ from storage.embedded.pages import (
     row_binding,
 )
 from storage.embedded.reader import RowReader, holds_visible
-from storage.embedded.rules import Budget, Rules
+from storage.embedded.rules import Budget
 from storage.embedded.scratch import Scratch
 from storage.embedded.writing import puts
 from storage.encoding import (
@@ -225,9 +225,14 @@ class EmbeddedEngine(Exchange):
         if len(self._group.operations) > MAX_OPERATIONS:
             await self._settle_unless_in_transaction()
 
+    def puts_at_once(self, dataset: bytes) -> bool:
+        if self._stalled or len(self._group.operations) >= MAX_OPERATIONS:
+            return False
+        return self._datasets.get(dataset) is not None
+
     def put_at_once(self, dataset: bytes, cells: Sequence[NewCell]) -> bool:
         found = self._datasets.get(dataset)
-        if found is None or self._stalled or len(self._group.operations) >= MAX_OPERATIONS:
+        if found is None or not self.puts_at_once(dataset):
             return False
         try:
             self._join(found, cells, PLAIN)

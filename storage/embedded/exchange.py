@@ -67,7 +67,11 @@ class Exchange(Committing):
         if self._transactions:
             raise CannotIngest("files cannot be ingested within a transaction")
         tables = sorted(self._scratch.find(folder).glob("*.sst"))
-        await self.settle()  # a family of that name that leaves is gone then
+        await self.settle()
+        # A family of that name may have yet to end: emptied after the tables, it would lose them.
+        while emptying := self._datasets.emptying(dataset):
+            self.append(emptying)
+            await self.settle()
         if self._datasets.get(dataset) is not None:
             raise DatasetExists(dataset)
         created = self._datasets.create(dataset, settings, self._clock.now())

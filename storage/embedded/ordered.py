@@ -94,11 +94,8 @@ class OrderedStore(Protocol):
     def create_family(self, name: str) -> Family: ...
 
     def drop_family(self, family: Family) -> None:
-        """It ends at once, for all who know it. Better not while the store works_on_files()."""
-        ...
-
-    def works_on_files(self) -> bool:
-        """Whether the store rewrites files just now, on threads of its own or of others."""
+        """It ends at once, for all who know it. StoreStalled while its files are worked on: ask again
+        soon."""
         ...
 
     def flush(self) -> None:

@@ -96,7 +96,10 @@ class RowCache:
         if not dataset.cache_number:
             dataset.cache_number = next(self._numbers)
         place = (dataset.cache_number, row)
-        answers = self._rows.pop(place, ())
+        answers = self._rows.get(place, ())
+        if any(number == query for number, _, _ in answers):
+            return  # whoever finds it out of date forgets the row
+        self._rows.pop(place, None)
         if len(answers) == MOST_ANSWERS:
             self.bytes -= _size(row, answers)
             answers = ()

@@ -109,9 +109,6 @@ class MemoryDatabase:
     def drop_family(self, family: Family) -> None:
         del self._families[family.name]
 
-    def works_on_files(self) -> bool:
-        return False
-
     def write(self, operations: Sequence[Operation], *, durable: bool) -> None:
         for kind, family, first, second in operations:
             assert isinstance(family, MemoryFamily)

@@ -26,6 +26,8 @@ used there:
  20   No TTL mode; expiry is the engine's.
  21   Errors are translated in translation.py, once.
  22   live_files() serves the check of a store alone: sizes come from the properties of a family.
+ 23   drop_family() does nothing to a family while files are written for it.
+ 24   An Rdict is let go of after its family was dropped, never before.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ from rocksdict import (
 )
 
 from storage.embedded.ordered import Family, Kind
-from storage.errors import CannotOpen, StoreFailure, WritesRefused
+from storage.errors import CannotOpen, StoreFailure, StoreStalled, WritesRefused
 from storage.rocks.damage import Damage
 from storage.rocks.families import RocksFamily, end_abandoned_scans, integer_property
 from storage.rocks.options import MEGABYTE, RocksSettings, block_cache, rocksdb_options
@@ -56,6 +58,11 @@ from storage.rocks.translation import GONE, translated, translation
 
 DEFAULT_FAMILY = "default"
 SPACE_CHECK_SECONDS = RETRY_SECONDS = 0.5
+PUT_OFF_SECONDS = 60.0
+"""How long a drop is put off at most. On a full disk work on files does not end, and the room is
+needed: better a few files that stay open."""
+ASKED_AGAIN_SECONDS = 5.0
+"""Who was put off asks again within this time, or the drop is another one."""
 _OF_THE_DATABASE = {
     "background_errors": "background-errors",
     "block_cache_capacity_bytes": "block-cache-capacity",
@@ -106,7 +113,10 @@ class RocksDatabase:
         self._cache = block_cache(settings)
         self._quick, self._durable = _write_options(sync=False), _write_options(sync=True)
         self._idle = threading.Condition()
-        self._borrowers = 0
+        self._borrowers: list[RocksFamily | None] = []
+        """Whose families, or None, for each thread that is inside RocksDB."""
+        self._put_off: dict[RocksFamily, tuple[float, float]] = {}
+        """Families that were not dropped yet: until when they need not be, and when last asked."""
         self._space_checked = 0.0
         self._tried_to_write = 0.0
         self._families: dict[str, RocksFamily] = {}
@@ -197,6 +207,7 @@ class RocksDatabase:
         """Make the families match those of the database just opened, keeping known objects."""
         names = {DEFAULT_FAMILY, *Rdict.list_cf(str(self._path), self._options())}
         self._families = {name: self._bound(name) for name in sorted(names)}
+        self._put_off.clear()
 
     def _bound(self, name: str) -> RocksFamily:
         family = self._families.get(name)
@@ -227,7 +238,8 @@ class RocksDatabase:
         """Bring to files what is in memory. RocksDB frees the interpreter while it does."""
         with self.borrowed(), translated():
             for family in list(self._families.values()):
-                family.flush()
+                with self.borrowed(family):
+                    family.flush()
 
     def checkpoint(self, path: Path) -> None:
         """A copy of all that is written, as hard links where that is possible. `path` is free."""
@@ -251,7 +263,7 @@ class RocksDatabase:
             if not isinstance(translation(error), StoreFailure):
                 raise
         with self._idle:
-            self._idle.wait_for(lambda: self._borrowers == 0)
+            self._idle.wait_for(lambda: not self._borrowers)
         for family in self._families.values():
             family.release()
         try:
@@ -263,15 +275,18 @@ class RocksDatabase:
         end_abandoned_scans()
 
     @contextmanager
-    def borrowed(self) -> Iterator[None]:
-        """Held by a thread that is inside RocksDB, so that close() waits for it."""
+    def borrowed(self, family: RocksFamily | None = None) -> Iterator[None]:
+        """Held by a thread that is inside RocksDB, so that close() waits for it.
+
+        `family`: it works on the files of this one, which is not dropped meanwhile.
+        """
         with self._idle:
-            self._borrowers += 1
+            self._borrowers.append(family)
         try:
             yield
         finally:
             with self._idle:
-                self._borrowers -= 1
+                self._borrowers.remove(family)
                 self._idle.notify_all()
 
     def background_errors(self) -> int:
@@ -314,26 +329,36 @@ class RocksDatabase:
         return family
 
     def drop_family(self, family: Family) -> None:
-        if self._families.get(family.name) is not family:
-            raise StoreFailure(f"family {family.name} is not open")
-        self._families.pop(family.name).release()
-        if self._read_only:
-            return  # to whom only reads it is gone
-        with translated():
-            self._rdict.drop_column_family(family.name)
+        """StoreStalled while files are written for it: it is as it was, try again soon.
 
-    def works_on_files(self) -> bool:
-        """Whether a family that is dropped now may leave open files behind.
-
-        If it is dropped in the midst of a compaction and a checkpoint is made too, RocksDB deletes
-        what the compaction wrote, but keeps it open, and with it its room on the disk.
+        What is written for a family that is dropped meanwhile RocksDB keeps open, and with it its
+        room on the disk, for as long as the database is.
         """
-        with translated():
-            running = [
-                integer_property(self._rdict, f"rocksdb.num-running-{work}")
-                for work in ("compactions", "flushes")
-            ]
-        return self._borrowers > 0 or any(running)
+        known = self._families.get(family.name)
+        if known is None or known is not family:
+            raise StoreFailure(f"family {family.name} is not open")
+        if not self._read_only and self._is_to_wait(known):
+            raise StoreStalled
+        del self._families[known.name]
+        try:
+            if not self._read_only:  # to whom only reads it is gone
+                with translated():
+                    self._rdict.drop_column_family(known.name)
+        finally:
+            # Not before: what it has in memory would be written to a file, and that waited for.
+            known.release()
+
+    def _is_to_wait(self, family: RocksFamily) -> bool:
+        """Whether files are written for a family that is to be dropped, but not for too long."""
+        now = time.monotonic()
+        deadline, asked = self._put_off.pop(family, (0.0, 0.0))
+        if family not in self._borrowers and not family.is_worked_on():
+            return False
+        if now - asked > ASKED_AGAIN_SECONDS:
+            deadline = now + PUT_OFF_SECONDS
+        if now < deadline:
+            self._put_off[family] = (deadline, now)
+        return now < deadline
 
     # Writing
 

@@ -27,7 +27,6 @@ from storage.embedded.ordered import FamilyStatistics
 from storage.errors import StoreFailure
 from storage.rocks.translation import GONE, translated, translation
 
-
 MOST_DELETED_AT_A_GLANCE = 100
 
 
@@ -86,7 +85,7 @@ class RocksScan:
 class Lender(Protocol):
     """The database of a family, as far as a family knows it."""
 
-    def borrowed(self) -> AbstractContextManager[None]: ...
+    def borrowed(self, family: RocksFamily | None = None) -> AbstractContextManager[None]: ...
 
     def background_errors(self) -> int: ...
 
@@ -140,6 +139,26 @@ class RocksFamily:
     def property(self, name: str) -> int:
         return integer_property(self._rdict, name)
 
+    def is_worked_on(self) -> bool:
+        """Whether files are written for it just now, or soon without another write to it.
+
+        A compaction that somebody waits for may be between two of its steps: it is not told here.
+        """
+        with translated():
+            full_buffers = self.property("rocksdb.num-immutable-mem-table")
+            return bool(
+                self.property("rocksdb.mem-table-flush-pending")
+                # Of all families: one that is too few to be flushed may wait here for ever.
+                or (full_buffers and self.property("rocksdb.num-running-flushes"))
+                or self.property("rocksdb.compaction-pending")
+                or self._is_compacted()
+            )
+
+    def _is_compacted(self) -> bool:
+        """No property tells, but a table for people does: the files, and how many of them are."""
+        text = self._rdict.property_value("rocksdb.cfstats-no-file-histogram") or ""
+        return re.search(r"^ *Sum +\d+/0 ", text, flags=re.MULTILINE) is None
+
     def wear(self) -> tuple[int, int]:
         with translated():
             text = self._rdict.property_value("rocksdb.aggregated-table-properties") or ""
@@ -155,7 +174,7 @@ class RocksFamily:
         options = CompactOptions()
         # Without this the lowest level is left as it is, and deleted cells go on taking room.
         options.set_bottommost_level_compaction(BottommostLevelCompaction.force_optimized())
-        with self._database.borrowed(), translated():
+        with self._database.borrowed(self), translated():
             errors_before = self._database.background_errors()
             rdict.compact_range(None, None, options)
             if self._database.background_errors() > errors_before:

@@ -46,8 +46,6 @@ class RocksSettings:
     write_buffer_bytes: int = 8 * MEGABYTE
     write_buffers: int = 8
     """How many may be full, or be written to files, before writes stall."""
-    write_buffers_to_merge: int = 2
-    """How many are written to one file together."""
     all_write_buffers_bytes: int = 256 * MEGABYTE
     """Of all datasets."""
     log_bytes: int = 128 * MEGABYTE
@@ -68,7 +66,7 @@ class RocksSettings:
     @property
     def free_space_margin_bytes(self) -> int:
         """Room RocksDB needs to flush what it holds: below it writes are refused."""
-        return 2 * self.write_buffers_to_merge * self.write_buffer_bytes + 64 * MEGABYTE
+        return 2 * self.write_buffer_bytes + 64 * MEGABYTE
 
 
 def block_cache(settings: RocksSettings) -> Cache:
@@ -107,7 +105,7 @@ def _set_memory(options: Options, settings: RocksSettings) -> None:
     """What gathers in memory, and the log of it."""
     options.set_write_buffer_size(settings.write_buffer_bytes)
     options.set_max_write_buffer_number(settings.write_buffers)
-    options.set_min_write_buffer_number_to_merge(settings.write_buffers_to_merge)
+    # RocksDB can merge several of them into a file, but waits for ever in a flush that finds fewer.
     options.set_arena_block_size(ARENA_BLOCK_BYTES)
     options.set_db_write_buffer_size(settings.all_write_buffers_bytes)
     options.set_max_total_wal_size(settings.log_bytes)

@@ -55,6 +55,8 @@ async def _play(lines: list[Line], defects: Defects) -> None:
         await stage.check()
     finally:
         await host.end()
+    while host.engine._datasets.parting:
+        host.engine.tidy()
     check_store(host.database)
 
 

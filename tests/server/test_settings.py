@@ -644,7 +644,6 @@ OTHER_VALUES: dict[str, list[Any]] = {
     "rocksdb-compression": ["none", "zstd"],
     "rocksdb-bottommost-compression": ["none", "zstd"],
     "rocksdb-write-buffer-size": [1024**2, 256 * 1024**2],
-    "rocksdb-min-write-buffer-number-to-merge": [1, 1_000],
     "rocksdb-max-write-buffer-number": [2, 1_000],
     "rocksdb-db-write-buffer-size": [1024**2, 10**9],
     "rocksdb-max-total-wal-size": [1024**2, 10**9],

@@ -19,7 +19,7 @@ from commands.access.users import Users
 from commands.context import CommandSettings
 from commands.table import TABLE
 from resp_server import connection as connection_module
-from resp_server.connection import COMMANDS_PER_TURN, Connection
+from resp_server.connection import COMMANDS_PER_TURN, REPLY_BYTES_PER_TURN, Connection
 from resp_server.counters import Counters
 from resp_server.parser import CommandParser
 from resp_server.services import Services
@@ -766,5 +766,144 @@ def test_when_much_waits_already_further_writes_are_refused() -> None:
         connection, transport = host.connect()
         connection.data_received(large)
         assert await until_written(transport) == b":1\r\n"
+
+    run(scenario)
+
+
+# Pipelines of which neighbours are answered together
+
+
+def puts(row: str, count: int) -> bytes:
+    return b"".join(encode("WCPUT", "d", row, 1, f"c{number}", "v") for number in range(count))
+
+
+GET_KEPT = encode("WCGET", "d", "kept")
+
+
+async def remembering(host: Host) -> tuple[Connection, Transport]:
+    """A connection, and a row called kept whose reply, FOUND, is at hand."""
+    host.engine.rows.limit_bytes = 1_000_000
+    connection, transport = host.connect()
+    connection.data_received(encode("WCPUT", "d", "kept", 1, "c", "v") + GET_KEPT)
+    assert await until_written(transport) == b":1\r\n" + FOUND
+    return connection, transport
+
+
+def test_a_failed_commit_is_answered_to_every_write_of_a_pipeline_and_to_nothing_else() -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = await remembering(host)
+        other, other_transport = host.connect()
+        host.database.failures, host.engine.rows.hits = 1, 0
+        connection.data_received(
+            encode("PING") + puts("r", 3) + GET_KEPT * 2 + puts("s", 70) + encode("ECHO", "a")
+            + encode("WCPUT", "d", "r", "never", "c", "v") + puts("t", 2) + GET_KEPT
+        )  # fmt: skip
+        other.data_received(GET_KEPT * 2 + puts("u", 2))
+        replies = await until_written(transport)
+        assert host.engine.rows.hits == 5, "these were not the replies that were at hand"
+        before, _, after = replies.partition(b"$1\r\na\r\n")
+        assert before == b"+PONG\r\n" + IOERR * 3 + FOUND * 2 + IOERR * 70
+        refusal, _, after = after.partition(b"\r\n")
+        assert refusal.startswith(b"-ERR ")
+        assert after == IOERR * 2 + FOUND
+        assert await until_written(other_transport) == FOUND * 2 + IOERR * 2
+        # Nothing of it is there, and what was at hand is read anew.
+        host.engine.rows.hits = 0
+        connection.data_received(encode("WCEXISTS", "d", "r", "s", "t", "u") + GET_KEPT)
+        assert await until_written(transport) == b":0\r\n" + FOUND
+        assert host.engine.rows.hits == 0
+
+    run(scenario)
+
+
+def test_a_pipeline_waits_out_a_stall_and_loses_nothing() -> None:
+    async def scenario(host: Host) -> None:
+        writer, transport = await remembering(host)
+        late, late_transport = host.connect()
+        reader, reader_transport = host.connect()
+        host.database.stalls = 4
+        writer.data_received(puts("r", 70) + GET_KEPT + encode("PING"))
+        await eventually(lambda: host.database.stalls < 4)
+        late.data_received(puts("s", 3) + GET_KEPT * 2 + puts("s", 5))
+        reader.data_received(GET_KEPT * 3)
+        while host.database.stalls:
+            assert transport.written == late_transport.written == b"", "told of what waits"
+            await asyncio.sleep(0)
+        expected = b":1\r\n" * 70 + FOUND + b"+PONG\r\n"
+        assert await until_written(transport, len(expected)) == expected
+        expected = b":1\r\n" * 3 + FOUND * 2 + b":1\r\n" * 5
+        assert await until_written(late_transport, len(expected)) == expected
+        assert await until_written(reader_transport, 3 * len(FOUND)) == FOUND * 3
+        for row, columns in (("r", 70), ("s", 5)):
+            reader.data_received(encode("WCCOLS", "d", row, "COUNT", 100))
+            names = await until_written(reader_transport)
+            assert names.startswith(b"*2\r\n$1\r\n0\r\n*%d\r\n" % columns)
+
+    run(scenario)
+
+
+def test_readers_of_what_is_at_hand_do_not_wait_for_the_stall() -> None:
+    async def scenario(host: Host) -> None:
+        writer, transport = await remembering(host)
+        reader, reader_transport = host.connect()
+        host.database.stalls = 1_000
+        writer.data_received(puts("r", 3))
+        reader.data_received(GET_KEPT * 3)
+        assert not reader.has_unsettled
+        assert writer.has_unsettled
+        assert await until_written(reader_transport) == FOUND * 3
+        assert transport.written == b""
+        host.database.stalls = 0
+        assert await until_written(transport) == b":1\r\n" * 3
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("call", [PUT, GET_KEPT], ids=["writes", "reads"])
+def test_a_long_pipeline_does_not_keep_others_waiting(call: bytes) -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = await remembering(host)
+        other, other_transport = host.connect()
+        count, before = 10_000, host.execution_count()
+        connection.data_received(call * count)
+        assert 0 < host.execution_count() - before <= COMMANDS_PER_TURN
+        other.data_received(encode("PING"))
+        assert await until_written(other_transport) == b"+PONG\r\n"
+        assert host.execution_count() - before < count // 10
+        reply = b":1\r\n" if call == PUT else FOUND
+        assert await until_written(transport, len(reply) * count) == reply * count
+        assert host.execution_count() - before == count + 1
+
+    run(scenario)
+
+
+def test_a_turn_replies_no_more_than_its_share_of_bytes() -> None:
+    async def scenario(host: Host) -> None:
+        host.engine.rows.limit_bytes = 64_000_000
+        connection, transport = host.connect()
+        size, count = REPLY_BYTES_PER_TURN // 3, 20
+        ask = encode("WCGET", "d", "r")
+        connection.data_received(encode("WCPUT", "d", "r", 1, "c", "v" * size) + ask)
+        reply = (await until_written(transport, size))[len(b":1\r\n") :]
+        before = host.execution_count()
+        connection.data_received(ask * count)
+        assert 0 < host.execution_count() - before <= 5
+        assert await until_written(transport, len(reply) * count) == reply * count
+
+    run(scenario)
+
+
+def test_a_sync_comes_before_the_replies_of_a_pipeline(on_thread: bool) -> None:
+    async def scenario(host: Host) -> None:
+        connection, transport = await remembering(host)
+        always(host, on_thread=on_thread)
+        host.database.failing_syncs, before = 1, host.database.syncs
+        connection.data_received(puts("r", 3) + GET_KEPT + puts("s", 3))
+        expected = IOERR * 3 + FOUND + IOERR * 3
+        assert await until_written(transport, len(expected)) == expected
+        assert host.database.syncs == before + 1
+        connection.data_received(puts("r", 3) + GET_KEPT)
+        assert await until_written(transport) == b":1\r\n" * 3 + FOUND
+        assert host.database.syncs == before + 2
 
     run(scenario)

@@ -22,7 +22,7 @@ class Holdings:
     threads: int
     descriptors: dict[str, int]
     """By kind: sockets, pipes, files outside of the store. Those of the store come and go."""
-    deleted_files: int
+    deleted_files: list[str]
     """Files of the store that are open and have no name any more."""
 
     def __str__(self) -> str:
@@ -43,7 +43,7 @@ def holdings(server: ServerProcess) -> Holdings:
         resident_bytes(server, "VmHWM"),
         len(list((process / "task").iterdir())),
         dict(Counter(target.partition(":")[0] for target in outside if target)),
-        sum(1 for target in inside if target.endswith("(deleted)")),
+        [target for target in inside if target.endswith("(deleted)")],
     )
 
 

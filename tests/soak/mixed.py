@@ -264,7 +264,7 @@ def kept(at_rest: Holdings, now: Holdings) -> list[str]:
         if count > at_rest.descriptors.get(kind, 0)
     ]
     if now.deleted_files:
-        problems.append(f"{now.deleted_files} deleted files still open")
+        problems.append(f"still open: {', '.join(now.deleted_files)}")
     if now.threads > at_rest.threads + EXECUTOR_THREADS:
         problems.append(f"{now.threads} threads, {at_rest.threads} at rest")
     return problems

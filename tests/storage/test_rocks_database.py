@@ -41,8 +41,11 @@ from storage.model import (
 from storage.opening import open_engine
 from storage.rocks import database as guard
 from storage.rocks.database import RocksDatabase
+from storage.rocks.families import RocksFamily
 from storage.rocks.options import RocksSettings
+from storage.transfer.copying import copy_cells
 from tests.harness import until
+from tests.storage.open_files import deleted_files
 
 DEFAULTS = DatasetSettings()
 SMALL = RocksSettings(block_cache_bytes=1 << 20, write_buffer_bytes=1 << 16)
@@ -789,7 +792,11 @@ def test_a_compaction_that_meets_damage_fails_and_writing_goes_on(
     asyncio.run(engine.close())
 
 
-# Families that are dropped in the midst of a compaction
+# Families that are dropped while files are written
+
+
+def files_are_written(monkeypatch: pytest.MonkeyPatch, *, written: bool = True) -> None:
+    monkeypatch.setattr(RocksFamily, "is_worked_on", lambda family: written)
 
 
 def families_on_disk(database: RocksDatabase) -> list[str]:
@@ -800,7 +807,7 @@ def test_a_dataset_whose_store_works_on_files_gives_its_room_back_later(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = database_of(engine)
-    monkeypatch.setattr(database, "works_on_files", lambda: True)
+    files_are_written(monkeypatch)
     asyncio.run(engine.drop_dataset(b"d"))
     engine.tidy()
     assert families_on_disk(database) == ["d:d"]
@@ -809,7 +816,7 @@ def test_a_dataset_whose_store_works_on_files_gives_its_room_back_later(
     engine.tidy()
     assert shown(engine) == [7]
     asyncio.run(engine.drop_dataset(b"d"))
-    monkeypatch.setattr(database, "works_on_files", lambda: False)
+    files_are_written(monkeypatch, written=False)
     engine.tidy()
     assert families_on_disk(database) == []
 
@@ -817,8 +824,9 @@ def test_a_dataset_whose_store_works_on_files_gives_its_room_back_later(
 def test_a_family_whose_end_was_put_off_ends_with_the_next_start(
     reopened: Reopened, engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_of(engine), "works_on_files", lambda: True)
+    files_are_written(monkeypatch)
     asyncio.run(engine.drop_dataset(b"d"))
+    files_are_written(monkeypatch, written=False)
     again = reopened.again()
     assert again.dataset_names() == []
     assert families_on_disk(database_of(again)) == []
@@ -827,10 +835,10 @@ def test_a_family_whose_end_was_put_off_ends_with_the_next_start(
 def test_a_failure_meanwhile_ends_it_too(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_of(engine), "works_on_files", lambda: True)
+    files_are_written(monkeypatch)
     asyncio.run(engine.drop_dataset(b"d"))
+    files_are_written(monkeypatch, written=False)
     engine.fail(StoreFailure("something else"))
-    engine.tidy()
     assert families_on_disk(database_of(engine)) == []
     put(engine, 8)
     assert shown(engine) == [8]
@@ -839,11 +847,56 @@ def test_a_failure_meanwhile_ends_it_too(
 def test_a_family_does_not_wait_for_its_end_for_ever(
     engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_of(engine), "works_on_files", lambda: True)
-    monkeypatch.setattr(datasets, "PARTING_SECONDS", -1.0)
+    files_are_written(monkeypatch)
+    monkeypatch.setattr(guard, "PUT_OFF_SECONDS", -1.0)
     asyncio.run(engine.drop_dataset(b"d"))
     engine.tidy()
     assert families_on_disk(database_of(engine)) == []
+
+
+def test_many_datasets_end_one_after_the_other(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The end of one takes milliseconds, in which nobody is served."""
+    for number in range(5):
+        put(engine, 1, dataset=b"d%d" % number)
+    asyncio.run(engine.settle())
+    monkeypatch.setattr(datasets, "END_SECONDS", 0.0)
+    asyncio.run(engine.drop_all())
+    left = [families_on_disk(database_of(engine))]
+    while left[-1]:
+        engine.tidy()
+        left.append(families_on_disk(database_of(engine)))
+    assert [len(names) for names in left] == [5, 4, 3, 2, 1, 0]
+
+
+def test_one_that_has_to_wait_does_not_keep_the_others(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(engine, 1, dataset=b"e")
+    asyncio.run(engine.settle())
+    monkeypatch.setattr(RocksFamily, "is_worked_on", lambda family: family.name == "d:d")
+    monkeypatch.setattr(datasets, "END_SECONDS", 0.0)
+    asyncio.run(engine.drop_all())
+    assert families_on_disk(database_of(engine)) == ["d:d", "d:e"]
+    engine.tidy()
+    assert families_on_disk(database_of(engine)) == ["d:d"]
+
+
+def test_a_name_whose_family_has_yet_to_end_begins_empty(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files_are_written(monkeypatch)
+    assert engine._datasets.emptying(b"d") == []  # a living one is nobody's to empty
+    asyncio.run(engine.drop_dataset(b"d"))
+    while emptying := engine._datasets.emptying(b"d"):
+        engine.append(emptying)
+        asyncio.run(engine.settle())
+    family = database_of(engine).families()["d:d"]
+    assert list(family.scan(None).walk(b"")) == []
+    put(engine, 7)
+    assert engine._group.operations
+    assert shown(engine) == [7]
 
 
 def test_dropping_in_the_midst_of_compactions_leaves_no_open_files(engine: EmbeddedEngine) -> None:
@@ -874,12 +927,16 @@ def test_dropping_in_the_midst_of_compactions_leaves_no_open_files(engine: Embed
     until(lambda: deleted_files(database._path) == [])
 
 
-def deleted_files(folder: Path) -> list[str]:
-    """Files in a folder that this process has open, and that have no name any more."""
-    found = []
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with contextlib.suppress(OSError):
-            target = str(descriptor.readlink())
-            if target.startswith(str(folder)) and target.endswith("(deleted)"):
-                found.append(target)
-    return found
+def test_a_restored_dataset_keeps_its_cells_though_its_family_had_yet_to_end(
+    engine: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(engine, *range(2, 100))
+    put(engine, *range(10), dataset=b"source")
+    asyncio.run(engine.settle())
+    found, folder = engine.open_dataset(b"source"), engine.folder_for_import()
+    assert found is not None
+    copy_cells(found, folder, 0, lambda _done, _total: None)
+    files_are_written(monkeypatch)
+    asyncio.run(engine.drop_dataset(b"d"))
+    asyncio.run(engine.ingest_new(b"d", folder.name.encode(), found.settings))
+    assert shown(engine) == list(reversed(range(10)))

@@ -33,7 +33,6 @@ EXTREMES = [
         bottommost_compression="none",
         write_buffer_bytes=MEGABYTE // 16,
         write_buffers=2,
-        write_buffers_to_merge=1,
         all_write_buffers_bytes=MEGABYTE,
         log_bytes=MEGABYTE,
         level0_files_to_compact=1,
@@ -47,7 +46,6 @@ EXTREMES = [
         compression="zstd",
         bottommost_compression="zstd",
         write_buffers=100,
-        write_buffers_to_merge=50,
         level0_files_to_compact=1_000,
         level0_files_to_slow_down=1_000,
         level0_files_to_stop=1_000,
@@ -103,7 +101,6 @@ def written_options(directory: Path) -> str:
         ({"bottommost_compression": "zstd"}, "bottommost_compression=kZSTD"),
         ({"write_buffer_bytes": 12345678}, "write_buffer_size=12345678"),
         ({"write_buffers": 7}, "max_write_buffer_number=7"),
-        ({"write_buffers_to_merge": 2}, "min_write_buffer_number_to_merge=2"),
         ({"all_write_buffers_bytes": 12345678}, "db_write_buffer_size=12345678"),
         ({"log_bytes": 12345678}, "max_total_wal_size=12345678"),
         ({"level0_files_to_compact": 7}, "level0_file_num_compaction_trigger=7"),
@@ -202,17 +199,6 @@ def fill(engine: EmbeddedEngine, dataset: bytes, total_bytes: int) -> None:
         cells = [(b"%06d" % (number * 100 + row), 1, b"c", value) for row in range(100)]
         asyncio.run(engine.put(dataset, cells, None, DEFAULTS))
         asyncio.run(engine.settle())
-
-
-def test_several_write_buffers_go_to_a_file_together(tmp_path: Path) -> None:
-    settings = RocksSettings(
-        write_buffer_bytes=MEGABYTE, write_buffers_to_merge=4, level0_files_to_compact=1_000
-    )
-    with opened(tmp_path, settings) as engine:
-        fill(engine, b"d", 9 * MEGABYTE)
-        until(lambda: engine.figures()["immutable_memtables"] < 4)
-        until(lambda: engine.figures()["running_flushes"] == 0)
-        assert engine.figures()["files_in_first_level"] == 2
 
 
 def test_datasets_share_the_memory_for_writes(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ from rocksdict import (
     WriteOptions,
 )
 
+from tests.harness import until
+from tests.storage.open_files import deleted_files
+
 MEBIBYTE = 1024 * 1024
 BATCH_CONSUMED = "this batch is already consumed"
 OTHER_COMPARATOR = "does not match existing comparator"
@@ -864,3 +867,42 @@ def test_trap_22_live_files_name_no_family(path: Path) -> None:
         "num_entries": 3,
         "num_deletions": 1,
     }
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_trap_23_what_is_written_for_a_dropped_family_stays_open(
+    path: Path, tmp_path: Path
+) -> None:
+    options = raw_options()
+    options.set_ratelimiter(200_000, 100_000, 10)  # bytes a second: the compaction lasts
+    options.set_level_zero_file_num_compaction_trigger(2)
+    db = open_database(path, options)
+    other = db.create_column_family("other", options)
+    for _ in range(2):
+        other[b"a"] = other[b"b"] = bytes(20_000)
+        other.flush()
+    until(lambda: db.property_int_value("rocksdb.num-running-compactions") == 1)
+    until(lambda: len(table_files(path)) == 3)
+    db.drop_column_family("other")
+    del other
+    until(lambda: db.property_int_value("rocksdb.num-running-compactions") == 0)
+    Checkpoint(db).create_checkpoint(str(tmp_path / "checkpoint"))
+    assert table_files(path) == []
+    assert len(deleted_files(path)) == 1
+    db[b"k"] = b""
+    db.flush()
+    compact_fully(db)
+    assert len(deleted_files(path)) == 1
+
+
+def test_trap_24_a_family_that_is_let_go_of_is_flushed(path: Path) -> None:
+    db = open_database(path)
+    other, witness = db.create_column_family("other", raw_options()), db.get_column_family("other")
+    other[b"k"] = b""
+    del other
+    assert witness.property_int_value("rocksdb.num-files-at-level0") == 1
+    witness[b"l"] = b""
+    dropped = db.get_column_family("other")
+    db.drop_column_family("other")
+    del dropped
+    assert witness.property_int_value("rocksdb.num-files-at-level0") == 1
