@@ -94,8 +94,8 @@ class OrderedStore(Protocol):
     def create_family(self, name: str) -> Family: ...
 
     def drop_family(self, family: Family) -> None:
-        """It ends at once, for all who know it. StoreStalled while its files are worked on: ask again
-        soon."""
+        """It ends at once, for all who know it. StoreStalled while its files are worked on: ask
+        again soon."""
         ...
 
     def flush(self) -> None:
