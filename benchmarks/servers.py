@@ -37,7 +37,6 @@ QUIET_LOOKS, LOOK_SECONDS, QUIET_PART = 3, 0.2, 0.1
 PORTS = range(15_000, 32_000)
 MEGABYTE = 1024 * 1024
 ROW_CACHE = "wc-row-cache-bytes"
-BLOCK_CACHE = "rocksdb-block-cache-size"
 VERSION_FIELDS = (
     "colonnade_version",
     "kvrocks_version",
@@ -297,7 +296,7 @@ def _abilities(client: redis.Redis) -> dict[str, Any]:
     has_library = importlib.util.find_spec("prometheus_client") is not None
     return {
         "row_cache_bytes": sized(ROW_CACHE),
-        "block_cache_bytes": sized(BLOCK_CACHE) or 0,
+        "block_cache_bytes": client.info("store").get("block_cache_size", 0),
         "has_metrics": has_library and sized("metrics-port") is not None,
     }
 

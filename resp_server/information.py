@@ -449,7 +449,7 @@ class Information:
             "estimated_cells": sum([dataset.estimated_cells for dataset in datasets]),
             "sst_bytes": sum([dataset.disk_bytes for dataset in datasets]),
             "memtable_bytes": sum([dataset.memtable_bytes for dataset in datasets]),
-            "block_cache_size": settings.rocksdb_block_cache_size if on_disk else 0,
+            "block_cache_size": self._sources.engine.figures().get("block_cache_capacity_bytes", 0),
             "write_buffer_size": settings.rocksdb_write_buffer_size if on_disk else 0,
             "unsynced": int(self._sources.engine.unsynced),
         }

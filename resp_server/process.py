@@ -15,6 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _STATUS = Path("/proc/self/statm")
+_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+"""Of the container, as both versions of control groups tell; seen from inside it is the root."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,20 @@ def machine_memory_bytes() -> int:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0
+
+
+def allowed_memory_bytes() -> int:
+    """What the process may use: the machine's memory, or its container's if that is less."""
+    machine = machine_memory_bytes()
+    limits = [limit for file in _LIMITS if (limit := _number_in(file)) is not None]
+    return min([machine, *limits] if machine else limits, default=0)
+
+
+def _number_in(file: Path) -> int | None:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):  # ValueError: "max", no limit
+        return None
 
 
 @dataclass(frozen=True, slots=True)

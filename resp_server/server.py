@@ -27,6 +27,7 @@ from resp_server.listening import Listeners
 from resp_server.live import ALL_NAMES, Live
 from resp_server.metrics.service import Monitoring, open_monitoring
 from resp_server.parser import CommandParser
+from resp_server.process import allowed_memory_bytes
 from resp_server.protected import refuses
 from resp_server.reply import encode_error
 from resp_server.scheduling import Schedule
@@ -44,6 +45,8 @@ log = logging.getLogger(__name__)
 SYNC_INTERVAL_SECONDS = 1.0
 OVERDUE_SECONDS = 1.0
 STOP_PATIENCE_SECONDS = 10.0
+AUTOMATIC_CACHE_BYTES = 64 * 1024**2, 1024**3
+"""The cache of blocks is an eighth of the memory, but not less or more."""
 
 
 class Server:
@@ -263,9 +266,16 @@ def _open_engine(settings: Settings) -> EmbeddedEngine:
     return open_engine(Path(settings.dir), rocks_settings(settings))
 
 
+def block_cache_bytes(settings: Settings) -> int:
+    """As it is configured, or what suits the memory there is."""
+    suitable = allowed_memory_bytes() // 8
+    least, most = AUTOMATIC_CACHE_BYTES
+    return settings.rocksdb_block_cache_size or max(least, min(suitable, most))
+
+
 def rocks_settings(settings: Settings) -> RocksSettings:
     return RocksSettings(
-        block_cache_bytes=settings.rocksdb_block_cache_size,
+        block_cache_bytes=block_cache_bytes(settings),
         block_bytes=settings.rocksdb_block_size,
         compression=settings.rocksdb_compression,
         bottommost_compression=settings.rocksdb_bottommost_compression,

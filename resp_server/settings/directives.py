@@ -394,10 +394,11 @@ class Settings:
     )
     rocksdb_block_cache_size: int = _directive(
         _DATA,
-        64 * _MEGABYTE,
-        size(_MEGABYTE, _MOST_MEMORY),
+        0,
+        size(_MEGABYTE, _MOST_MEMORY, or_zero=True),
         AT_START,
-        "Memory for blocks read from disk, of all datasets.",
+        "Memory for blocks read from disk, of all datasets. 0: an eighth of the machine's or the "
+        "container's, from 64mb to 1gb. It fills as data is read.",
     )
     rocksdb_block_size: int = _directive(
         _DATA,

@@ -82,14 +82,14 @@ def integer(least: int, most: int = MAX_INTEGER) -> Kind:
     return Kind(_single(read), str, str)
 
 
-def size(least: int, most: int = MAX_INTEGER) -> Kind:
-    """Bytes: `64mb`."""
+def size(least: int, most: int = MAX_INTEGER, *, or_zero: bool = False) -> Kind:
+    """Bytes: `64mb`. `or_zero`: or 0, which then means something of its own."""
 
     def read(word: str) -> int:
         value = _bytes(word)
         if value is None:
             raise BadSetting("argument must be a memory value")
-        return _within(value, least, most)
+        return value if or_zero and value == 0 else _within(value, least, most)
 
     return Kind(_single(read), _written_bytes, str)
 
