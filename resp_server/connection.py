@@ -424,8 +424,11 @@ class Connection(asyncio.Protocol):
     def _send(self, replies: WaitingReplies) -> None:
         if replies and not self._transport.is_closing():
             sent = replies.take()
-            self._transport.write(sent)
-            self._host.count_sent(len(sent))
+            if len(sent) == 1:
+                self._transport.write(sent[0])
+            else:
+                self._transport.writelines(sent)
+            self._host.count_sent(sum(map(len, sent)))
             if self._transport.get_write_buffer_size() > CHECKED_OUTPUT_BYTES:
                 self._check_output(time.monotonic())
         if self.client.closing and not self._replies:

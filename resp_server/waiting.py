@@ -9,6 +9,10 @@ from resp_server.reply import encode_error
 from storage.errors import StoreFailure
 
 
+LARGE_BYTES = 2_048
+"""Where the first reply is larger, those behind it are taken to be large, too."""
+
+
 class WaitingReplies(list[bytes]):
     """Encoded replies and messages in order."""
 
@@ -35,9 +39,12 @@ class WaitingReplies(list[bytes]):
         self.writes.clear()
         self.messages.clear()
 
-    def take(self) -> bytes:
-        """All of it as one; nothing is left."""
-        taken = self[0] if len(self) == 1 else b"".join(self)
+    def take(self) -> list[bytes]:
+        """All of it, small ones put together; nothing is left."""
+        if len(self) == 1 or len(self[0]) > LARGE_BYTES:
+            taken = self[:]  # to be sent as they are: what is large is not copied
+        else:
+            taken = [b"".join(self)]
         self.clear()
         self.writes.clear()
         self.messages.clear()

@@ -368,6 +368,9 @@ class Transport:
         assert not self.closed
         self.written += data
 
+    def writelines(self, parts: list[bytes]) -> None:
+        self.write(b"".join(parts))
+
     def close(self) -> None:
         self.closed = True
 
