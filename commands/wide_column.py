@@ -178,10 +178,7 @@ def wcget_quickly(context: Context, commands: list[list[bytes]], place: int) -> 
             return AllWritten(known)
     rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
     pages = store.read_first(dataset, rows, query, MOST_BYTES_AT_ONCE)
-    return [
-        Written(page) if isinstance(page, bytes) else _answer(store, dataset, words[2], query, page)
-        for page, words in zip(pages, commands[place:], strict=False)
-    ]
+    return [_answer(store, dataset, row, query, page) for row, page in pages]
 
 
 def _answer(store: Engine, dataset: bytes, row: bytes, query: Query, page: Page) -> Reply:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from resp_server.reply import encode_error
 from storage.errors import StoreFailure
 
-
 LARGE_BYTES = 2_048
 """Where the first reply is larger, those behind it are taken to be large, too."""
 
@@ -41,10 +40,8 @@ class WaitingReplies(list[bytes]):
 
     def take(self) -> list[bytes]:
         """All of it, small ones put together; nothing is left."""
-        if len(self) == 1 or len(self[0]) > LARGE_BYTES:
-            taken = self[:]  # to be sent as they are: what is large is not copied
-        else:
-            taken = [b"".join(self)]
+        as_they_are = len(self) == 1 or len(self[0]) > LARGE_BYTES  # what is large is not copied
+        taken = self[:] if as_they_are else [b"".join(self)]
         self.clear()
         self.writes.clear()
         self.messages.clear()

@@ -247,10 +247,12 @@ class Engine(Protocol):
 
     def read_first(
         self, dataset: bytes, rows: Iterable[bytes], query: Query, most_bytes: int
-    ) -> list[Page | bytes]:
-        """What read_row() gives of rows, or what is remembered of them, up to the first for which
-        it would have to wait or fail; the last of it begins within `most_bytes`. What has to be
-        looked up for it may be held until the next commit()."""
+    ) -> list[tuple[bytes, Page]]:
+        """Rows and what read_row() gives of them, up to the first for which it would have to wait,
+        or fail, or of which something is remembered; the last of it begins within `most_bytes`.
+
+        What has to be looked up for it may be held until the next commit().
+        """
         ...
 
     async def read_row(

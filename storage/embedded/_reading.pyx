@@ -28,10 +28,11 @@ from storage.encoding import (
     end_of,
     first_at,
     name_bounds,
+    row_prefix,
     split_value,
     unescape,
 )
-from storage.errors import CorruptData
+from storage.errors import CorruptData, StorageError
 from storage.model import MAX_NAME_BYTES, Packed
 from storage.packed import NO_VALUE
 
@@ -290,12 +291,6 @@ cdef class RowReader:
     def first_expiry(self):
         return NEVER if self._first_expiry == UINT64_MAX else self._first_expiry
 
-    def renew(self):
-        """As if it were new, with a whole budget."""
-        self._budget.renew()
-        self._first_expiry = UINT64_MAX
-        self.expired = 0
-
     def read(self, bytes prefix not None, Py_ssize_t count, position=START):
         self._columns = []
         self._packing = None
@@ -307,7 +302,58 @@ cdef class RowReader:
         cut = self._read(prefix, count, position)
         return self._packing.finished(), cut
 
+    def read_pages(
+        self,
+        rows,
+        Py_ssize_t count,
+        *,
+        bint packed,
+        Py_ssize_t most_keys,
+        Py_ssize_t most_bytes,
+        Py_ssize_t most_expired,
+    ):
+        cdef list pages = []
+        cdef bytes row
+        limits = self._budget.limits
+        cdef Py_ssize_t cells = limits.cells, in_bytes = limits.bytes, keys = limits.scan
+        for row in rows:
+            self._cells_left = cells
+            self._bytes_left = in_bytes
+            self._scan_left = keys
+            self._started = False
+            self._first_expiry = UINT64_MAX
+            self.expired = 0
+            self._columns = None if packed else []
+            self._packing = Packing() if packed else None
+            try:
+                cut = self._read_row(prefix_of(row), count, START)
+            except StorageError:
+                self.expired = 0
+                break
+            columns = self._packing.finished() if packed else self._columns
+            pages.append((row, columns, cut, self.first_expiry))
+            most_keys -= keys - self._scan_left
+            most_bytes -= in_bytes - self._bytes_left
+            if most_keys < 0 or most_bytes < 0 or self.expired > most_expired:
+                break
+        return pages
+
     cdef _read(self, bytes prefix, Py_ssize_t count, position):
+        budget = self._budget
+        self._cells_left = budget.cells
+        self._bytes_left = budget.bytes
+        self._scan_left = budget.scan
+        self._started = budget.started
+        try:
+            return self._read_row(prefix, count, position)
+        finally:
+            budget.cells = self._cells_left
+            budget.bytes = self._bytes_left
+            budget.scan = self._scan_left
+            budget.started = self._started
+
+    cdef _read_row(self, bytes prefix, Py_ssize_t count, position):
+        """Read it within what is left; a Cut where that or `count` stops it."""
         cdef bytes start, end, resume = prefix
         if self._oldest > self._newest:
             return None
@@ -315,33 +361,20 @@ cdef class RowReader:
             resume = prefix + position.bound
         self._prefix = prefix
         self._prefix_bytes = PyBytes_GET_SIZE(prefix)
-        budget = self._budget
-        self._cells_left = budget.cells
-        self._bytes_left = budget.bytes
-        self._scan_left = budget.scan
-        self._started = budget.started
-        try:
-            for start, end in self._segments(prefix):
-                if compared(end, resume) <= 0:
-                    continue
-                self._begin()
-                if position is not START and position.returned is not None:
-                    if compared(start, resume) <= 0:
-                        # A forged cursor may hold numbers that no page could have reached.
-                        self._resume(
-                            resume, min(position.returned, MOST), min(position.live, MOST)
-                        )
-                if compared(start, resume) < 0:
-                    start = resume
-                cut = self._read_segment(start, end, count)
-                if cut is not None:
-                    return cut
-            return None
-        finally:
-            budget.cells = self._cells_left
-            budget.bytes = self._bytes_left
-            budget.scan = self._scan_left
-            budget.started = self._started
+        for start, end in self._segments(prefix):
+            if compared(end, resume) <= 0:
+                continue
+            self._begin()
+            if position is not START and position.returned is not None:
+                if compared(start, resume) <= 0:
+                    # A forged cursor may hold numbers that no page could have reached.
+                    self._resume(resume, min(position.returned, MOST), min(position.live, MOST))
+            if compared(start, resume) < 0:
+                start = resume
+            cut = self._read_segment(start, end, count)
+            if cut is not None:
+                return cut
+        return None
 
     def _segments(self, bytes prefix):
         """The key ranges that hold the selected columns, in order."""
@@ -618,6 +651,21 @@ cdef class RowReader:
 
 cdef extern from *:
     Py_ssize_t PY_SSIZE_T_MAX
+
+
+cdef bytes prefix_of(bytes row):
+    """What every key of a row begins with."""
+    cdef Py_ssize_t length
+    cdef bytes prefix
+    if row is None:
+        raise TypeError("a row without a key")
+    length = PyBytes_GET_SIZE(row)
+    if length > MOST_NAME or memchr(PyBytes_AS_STRING(row), 0, length) is not NULL:
+        return row_prefix(row)
+    prefix = PyBytes_FromStringAndSize(NULL, length + TERMINATOR)
+    memcpy(PyBytes_AS_STRING(prefix), PyBytes_AS_STRING(row), length)
+    PyBytes_AS_STRING(prefix)[length] = PyBytes_AS_STRING(prefix)[length + 1] = 0
+    return prefix
 
 
 cdef tuple segment_of(bytes prefix, bytes name):

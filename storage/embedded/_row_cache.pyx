@@ -82,6 +82,16 @@ cdef class RowCache:
             self.misses += 1
         return value
 
+    def knows(self, dataset, bytes row not None, uint64_t query, uint64_t now):
+        cdef Answer answer
+        rows = self._datasets.get(dataset.cache_number)
+        answer = None if rows is None else <Answer> (<dict> rows).get(row)
+        while answer is not None:
+            if answer.query == query:
+                return answer.right_until >= now
+            answer = answer.next
+        return False
+
     def find_first(self, dataset, rows, query, now, Py_ssize_t most_bytes):
         cdef list found = []
         cdef bytes row, value

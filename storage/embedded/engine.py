@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import shutil
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from storage.catalog import check_name
-from storage.cursors import FINISHED, START, Binding, Position
+from storage.cursors import FINISHED, START, Binding
 from storage.embedded.datasets import Dataset
 from storage.embedded.deleter import RowDeleter, drop_below_rewritten
 from storage.embedded.exchange import Exchange
@@ -23,6 +23,7 @@ from storage.embedded.newest import Newest, check_newer, incremented, newest_of
 from storage.embedded.ordered import Operation, OrderedStore
 from storage.embedded.pages import (
     check_columns,
+    first_pages,
     names_in_row,
     page_of_row,
     page_of_scan,
@@ -44,7 +45,6 @@ from storage.errors import (
     ColumnNameTooLong,
     DatasetExists,
     RowKeyTooLong,
-    StorageError,
     StoreFailure,
     StoreStalled,
 )
@@ -370,53 +370,61 @@ class EmbeddedEngine(Exchange):
             found, view = await self._find_settled(dataset, (prefix,))
         rules, scan = found.rules(self._clock.now()), view.scan(end_of(prefix))
         reader = RowReader(scan, rules, selection, Budget(request.limits), values=request.values)
-        return self._page(found, reader, row, selection, request, position)
+        page = page_of_row(reader, dataset, row, selection, request, position)
+        page.version = found.version
+        self._note_expired(found, row, reader)
+        return page
 
-    def _page(
-        self,
-        dataset: Dataset,
-        reader: RowReader,
-        row: bytes,
-        selection: Selection,
-        request: PageRequest,
-        position: Position = START,
-    ) -> Page:
-        page = page_of_row(reader, dataset.name, row, selection, request, position)
-        page.version = dataset.version
+    def _note_expired(self, dataset: Dataset, row: bytes, reader: RowReader) -> None:
+        """This row was read last."""
         # Not while writes fail: the row would be met, and the failure with it, at every read.
         if reader.expired > MOST_EXPIRED and not (self.read_only or self.commits.failed_in_a_row):
             self._collector.request_row(dataset.name, row_prefix(row))
-        return page
 
     def read_first(
         self, dataset: bytes, rows: Iterable[bytes], query: Query, most_bytes: int
-    ) -> list[Page | bytes]:
-        pages: list[Page | bytes] = []
+    ) -> list[tuple[bytes, Page]]:
         found = self._datasets.get(dataset)
         if found is None:
-            return pages
-        now, waiting, remembers = self._clock.now(), found.waiting_rows, self.rows.limit_bytes
-        rules, selection, request = found.rules(now), query.selection, query.request
-        keys_left = MOST_KEYS_AT_ONCE
-        limits, budget = request.limits, Budget(request.limits)
+            return []
+        selection, request, now = query.selection, query.request, self._clock.now()
+        if found.waiting_rows or self.remembers:
+            rows = self._to_be_read(found, rows, query, now)
         try:
-            reader = RowReader(self._glance(found), rules, selection, budget, values=request.values)
-            for row in rows:
-                if waiting and found.waits_for((row_prefix(row),)):
-                    break
-                if remembers and (known := self.rows.find(found, row, query.number, now)):
-                    pages.append(known)
-                    most_bytes -= len(known)
-                else:
-                    pages.append(self._page(found, reader, row, selection, request))
-                    keys_left -= limits.scan - budget.scan
-                    most_bytes -= limits.bytes - budget.bytes
-                    reader.renew()
-                if keys_left < 0 or most_bytes < 0:
-                    break
-        except StorageError:
-            self._glances.clear()  # and who asks for that row alone is told
+            glance = self._glance(found)
+        except StoreFailure:
+            return []  # and who asks for one row is told
+        rules, budget = found.rules(now), Budget(request.limits)
+        reader = RowReader(glance, rules, selection, budget, values=request.values)
+        pages = first_pages(
+            reader,
+            dataset,
+            rows,
+            selection,
+            request,
+            most_keys=MOST_KEYS_AT_ONCE,
+            most_bytes=most_bytes,
+            most_expired=MOST_EXPIRED,
+        )
+        for _, page in pages:
+            page.version = found.version
+        if pages:
+            self._note_expired(found, pages[-1][0], reader)
+        if self.remembers:
+            self.rows.misses += len(pages)
         return pages
+
+    def _to_be_read(
+        self, dataset: Dataset, rows: Iterable[bytes], query: Query, now: int
+    ) -> Iterator[bytes]:
+        """Up to the first to which something waits to be written, or of which something is
+        remembered."""
+        for row in rows:
+            if dataset.waiting_rows and dataset.waits_for((row_prefix(row),)):
+                return
+            if self.rows.knows(dataset, row, query.number, now):
+                return
+            yield row
 
     async def read_rows(
         self,

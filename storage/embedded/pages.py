@@ -6,14 +6,14 @@ and budgets; knows nothing of how the family was found or of what waits to be wr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from storage.cursors import FINISHED, START, Binding, Position
 from storage.embedded.ordered import Family, Scan
 from storage.embedded.reader import RowReader, read_rows
 from storage.embedded.rules import NO_LIMIT, Budget, Rules
 from storage.encoding import column_prefix, end_of, name_bounds, row_prefix
-from storage.model import NameRange, Packed, Page, PageRequest, RowsPage, Selection
+from storage.model import ColumnCells, NameRange, Packed, Page, PageRequest, RowsPage, Selection
 
 
 def check_columns(columns: Sequence[bytes] | None) -> None:
@@ -39,14 +39,45 @@ def page_of_row(
     count = _columns_a_page(selection, request)
     read = reader.read_packed if request.packed else reader.read
     columns, cut = read(row_prefix(row), count, position)
-    page = Page(FINISHED, [], first_expiry=reader.first_expiry)
+    cursor = FINISHED
     if cut is not None:
-        page.cursor = row_binding(dataset, row, selection).encode(cut.position)
+        cursor = row_binding(dataset, row, selection).encode(cut.position)
+    return page_with(columns, cursor, reader.first_expiry)
+
+
+def page_with(columns: list[ColumnCells] | Packed, cursor: bytes, first_expiry: int) -> Page:
     if isinstance(columns, Packed):
-        page.packed = columns
-    else:
-        page.columns = columns
-    return page
+        return Page(cursor, [], 0, first_expiry, columns)
+    return Page(cursor, columns, 0, first_expiry)
+
+
+def first_pages(
+    reader: RowReader,
+    dataset: bytes,
+    rows: Iterable[bytes],
+    selection: Selection,
+    request: PageRequest,
+    *,
+    most_keys: int,
+    most_bytes: int,
+    most_expired: int,
+) -> list[tuple[bytes, Page]]:
+    """The first of the rows with their pages, as RowReader.read_pages() says how many."""
+    read = reader.read_pages(
+        rows,
+        _columns_a_page(selection, request),
+        packed=request.packed,
+        most_keys=most_keys,
+        most_bytes=most_bytes,
+        most_expired=most_expired,
+    )
+    pages = []
+    for row, columns, cut, first_expiry in read:
+        cursor = FINISHED
+        if cut is not None:
+            cursor = row_binding(dataset, row, selection).encode(cut.position)
+        pages.append((row, page_with(columns, cursor, first_expiry)))
+    return pages
 
 
 def names_in_row(

@@ -70,6 +70,11 @@ class RowCache:
         self.misses += 1
         return None
 
+    def knows(self, dataset: Dataset, row: bytes, query: int, now: int) -> bool:
+        """Whether find() would find something. It does not count."""
+        answers = self._rows.get((dataset.cache_number, row), ())
+        return any(number == query and right_until >= now for number, right_until, _ in answers)
+
     def find_first(
         self, dataset: Dataset, rows: Iterable[bytes], query: int, now: int, most_bytes: int
     ) -> list[bytes]:

@@ -14,6 +14,8 @@ more expired cells lie above than a page may examine, the count of the page befo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from storage.cursors import START, Position
 from storage.embedded.ordered import Scan
 from storage.embedded.rules import (
@@ -36,10 +38,11 @@ from storage.encoding import (
     end_of,
     first_at,
     name_bounds,
+    row_prefix,
     split_value,
     unescape,
 )
-from storage.errors import CorruptData
+from storage.errors import CorruptData, StorageError
 from storage.model import Cells, ColumnCells, Packed, Selection
 
 
@@ -65,11 +68,6 @@ class RowReader:
         self.expired = 0
         """How many expired cells were met."""
         self._versions = NO_LIMIT if selection.versions is None else selection.versions
-
-    def renew(self) -> None:
-        """As if it were new, with a whole budget."""
-        self._budget.renew()
-        self.first_expiry, self.expired = NEVER, 0
 
     def read(
         self, prefix: bytes, count: int, position: Position = START
@@ -97,6 +95,39 @@ class RowReader:
     ) -> tuple[list[ColumnCells] | Packed, Cut | None]:
         """As read(). The compiled reader gives the columns Packed."""
         return self.read(prefix, count, position)
+
+    def read_pages(
+        self,
+        rows: Iterable[bytes],
+        count: int,
+        *,
+        packed: bool,
+        most_keys: int,
+        most_bytes: int,
+        most_expired: int,
+    ) -> list[tuple[bytes, list[ColumnCells] | Packed, Cut | None, int]]:
+        """Rows from their beginning on, each with a whole budget, as read() or read_packed() gives
+        them: (row, columns, where it was cut, when the first of its cells expires).
+
+        The last is the one with which so many keys were looked at, the pages had so many bytes, or
+        in which more expired cells were met; or the one before a row that cannot be read.
+        """
+        pages: list[tuple[bytes, list[ColumnCells] | Packed, Cut | None, int]] = []
+        read, budget = self.read_packed if packed else self.read, self._budget
+        for row in rows:
+            budget.renew()
+            self.first_expiry, self.expired = NEVER, 0
+            try:
+                columns, cut = read(row_prefix(row), count)
+            except StorageError:
+                self.expired = 0
+                break
+            pages.append((row, columns, cut, self.first_expiry))
+            most_keys -= budget.limits.scan - budget.scan
+            most_bytes -= budget.limits.bytes - budget.bytes
+            if most_keys < 0 or most_bytes < 0 or self.expired > most_expired:
+                break
+        return pages
 
     def _segments(self, prefix: bytes) -> list[tuple[bytes, bytes]]:
         """The key ranges that hold the selected columns, in order."""

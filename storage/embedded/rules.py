@@ -39,15 +39,15 @@ class Rules:
 class Budget:
     """What is left of one reply's limits. Shared by all rows of the reply."""
 
-    __slots__ = ("_limits", "bytes", "cells", "scan", "started")
+    __slots__ = ("bytes", "cells", "limits", "scan", "started")
 
     def __init__(self, limits: PageLimits) -> None:
-        self._limits = limits
+        self.limits = limits
         self.renew()
 
     def renew(self) -> None:
         """All of it is left."""
-        limits = self._limits
+        limits = self.limits
         self.cells = limits.cells
         self.bytes = limits.bytes
         self.scan = limits.scan

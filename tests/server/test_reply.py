@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands.replies import OK, PONG, RESET, Flags, Status, Verbatim
-from resp_server.reply import ENCODERS, encode_error
+from resp_server.reply import ENCODERS, Encoder, encode_error
+from storage.model import Packed
+from storage.packed import CELL, COLUMN, NO_VALUE, unpacked
 
 FORMS = [
     (0, b":0\r\n", b":0\r\n"),
@@ -144,3 +146,31 @@ def test_a_stock_parser_reads_back_what_was_said(protocol: int, value: Any) -> N
     reader.feed(encoded)
     assert reader.gets() == as_read(value, protocol)
     assert not reader.has_data()
+
+
+CELLS = st.one_of(
+    st.lists(st.tuples(st.integers(0, 2**63 - 1), st.binary(max_size=40)), min_size=1, max_size=5),
+    st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=5),
+)
+
+
+def packed(columns: list[tuple[bytes, Any]]) -> Packed:
+    data = []
+    for name, cells in columns:
+        data += [COLUMN.pack(len(name), len(cells)), name]
+        for cell in cells:
+            timestamp, value = cell if isinstance(cell, tuple) else (cell, None)
+            length = NO_VALUE if value is None else len(value)
+            data += [CELL.pack(timestamp, length), value or b""]
+    return Packed(len(columns), b"".join(data))
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+@given(columns=st.lists(st.tuples(st.binary(max_size=20), CELLS), max_size=8))
+def test_packed_columns_are_written_as_the_same_in_objects(
+    protocol: int, columns: list[tuple[bytes, Any]]
+) -> None:
+    assert unpacked(packed(columns)) == columns
+    page = (b"0", packed(columns))
+    assert ENCODERS[protocol].encode(page) == ENCODERS[protocol].encode((b"0", columns))
+    assert Encoder(protocol).encode(page) == Encoder(protocol).encode((b"0", columns))

@@ -20,7 +20,8 @@ from storage.embedded.rules import Budget, Rules
 from storage.encoding import PLAIN, TOP_SEQUENCE, cell_key, row_prefix, value_header
 from storage.errors import ColumnNameTooLong, CorruptData, RowKeyTooLong
 from storage.memory.database import MemoryFamily
-from storage.model import MAX_TIMESTAMP, NameRange, PageLimits, Selection, TimeRange
+from storage.model import MAX_TIMESTAMP, NameRange, Packed, PageLimits, Selection, TimeRange
+from storage.packed import unpacked
 from storage.rocks import families
 
 NO_COMPILER = "no compiler was there at install"
@@ -50,6 +51,7 @@ SELECTIONS = st.builds(
     st.builds(TimeRange, st.one_of(st.just(0), TIMES), st.one_of(st.just(MAX_TIMESTAMP), TIMES)),
 )
 LIMITS = st.builds(PageLimits, cells=FEW, bytes=st.integers(0, 1_000), scan=st.integers(0, 100))
+BOUNDS = st.tuples(st.integers(0, 200), st.integers(0, 5_000), st.integers(0, 20))
 RULES = st.builds(
     Rules, st.just(NOW), st.integers(0, 4), st.sampled_from([0, 1, 15, 2_000, MAX_TIMESTAMP])
 )
@@ -112,6 +114,48 @@ def test_both_refuse_the_same_keys_and_values(tail: bytes, stored: bytes) -> Non
         except CorruptData as error:
             outcomes.append(str(error))
     assert outcomes[0] == outcomes[1]
+
+
+def plainly(columns: Any) -> Any:
+    return unpacked(columns) if isinstance(columns, Packed) else columns
+
+
+@settings(max_examples=300)
+@given(CELLS, RULES, SELECTIONS, LIMITS, FEW, st.booleans(), st.booleans(), st.data())
+def test_both_read_the_same_rows_in_one_go(
+    cells: list[tuple[bytes, int, int, int | None, bytes]],
+    rules: Rules,
+    selection: Selection,
+    limits: PageLimits,
+    count: int,
+    values: bool,
+    packed: bool,
+    data: st.DataObject,
+) -> None:
+    family = family_of(cells)
+    rows = data.draw(st.lists(st.sampled_from([b"q", b"r", b"s", b"none", b"\0", b"x" * 65_536])))
+    bounds = dict(zip(("most_keys", "most_bytes", "most_expired"), data.draw(BOUNDS), strict=True))
+    found = []
+    for kind in (reading.RowReader, row_reader.RowReader):
+        reader = kind(family.scan(None), rules, selection, Budget(limits), values=values)
+        pages = reader.read_pages(iter(rows), count, packed=packed, **bounds)
+        plain = [(row, plainly(columns), cut, first) for row, columns, cut, first in pages]
+        found.append((plain, reader.expired))
+    assert found[0] == found[1]
+
+
+def test_the_compiled_reader_packs_what_is_to_be_packed() -> None:
+    """A page that is not would be right as well, and slow."""
+    cells = [(b"a\0b", 5, 0, None, b"1"), (b"a", 4, 0, None, b""), (b"a", 3, 0, None, b"3")]
+    family = family_of(cells)
+    for values, plain in ((True, [(4, b""), (3, b"3")]), (False, [4, 3])):
+        reader = reading.RowReader(
+            family.scan(None), Rules(NOW, 0, 0), Selection(), Budget(PageLimits()), values=values
+        )
+        columns, cut = reader.read_packed(row_prefix(b"r"), 10)
+        assert isinstance(columns, Packed)
+        assert cut is None
+        assert unpacked(columns) == [(b"a", plain), (b"a\0b", [(5, b"1")] if values else [5])]
 
 
 class ListIterator:
