@@ -146,11 +146,19 @@ def test_both_read_the_same_rows_in_one_go(
 
 def test_the_compiled_reader_packs_what_is_to_be_packed() -> None:
     """A page that is not would be right as well, and slow."""
-    cells = [(b"a\0b", 5, 0, None, b"1"), (b"a", 4, 0, None, b""), (b"a", 3, 0, None, b"3")]
+    cells: list[tuple[bytes, int, int, int | None, bytes]] = [
+        (b"a\0b", 5, 0, None, b"1"),
+        (b"a", 4, 0, None, b""),
+        (b"a", 3, 0, None, b"3"),
+    ]
     family = family_of(cells)
     for values, plain in ((True, [(4, b""), (3, b"3")]), (False, [4, 3])):
         reader = reading.RowReader(
-            family.scan(None), Rules(NOW, 0, 0), Selection(), Budget(PageLimits()), values=values
+            family.scan(None),
+            Rules(NOW, 0, 0),
+            Selection(versions=None),
+            Budget(PageLimits()),
+            values=values,
         )
         columns, cut = reader.read_packed(row_prefix(b"r"), 10)
         assert isinstance(columns, Packed)
