@@ -82,13 +82,13 @@ async def wcput(context: Context, words: list[bytes]) -> Reply:
 
 @quickly("WCPUT")
 def wcput_quickly(context: Context, commands: list[list[bytes]], place: int) -> Sequence[Reply]:
-    words, answered = commands[place], 0
+    words, store, answered = commands[place], context.store, 0
     if context.settings.notifications or len(words) < 2:
         return ()
-    if not context.store.puts_at_once(words[1]):
-        return ()
+    if len(commands) > place + 1 and not store.puts_at_once(words[1]):
+        return ()  # before those behind it are looked at
     for dataset, cells in single_cells(commands, place, MOST_AT_ONCE):
-        if not context.store.put_at_once(dataset, cells):
+        if not store.put_at_once(dataset, cells):
             break
         answered += len(cells)
     return [1] * answered

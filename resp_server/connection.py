@@ -426,9 +426,10 @@ class Connection(asyncio.Protocol):
             sent = replies.take()
             if len(sent) == 1:
                 self._transport.write(sent[0])
+                self._host.count_sent(len(sent[0]))
             else:
                 self._transport.writelines(sent)
-            self._host.count_sent(sum(map(len, sent)))
+                self._host.count_sent(sum(map(len, sent)))
             if self._transport.get_write_buffer_size() > CHECKED_OUTPUT_BYTES:
                 self._check_output(time.monotonic())
         if self.client.closing and not self._replies:

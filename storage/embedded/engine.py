@@ -232,7 +232,7 @@ class EmbeddedEngine(Exchange):
 
     def put_at_once(self, dataset: bytes, cells: Sequence[NewCell]) -> bool:
         found = self._datasets.get(dataset)
-        if found is None or not self.puts_at_once(dataset):
+        if found is None or self._stalled or len(self._group.operations) >= MAX_OPERATIONS:
             return False
         try:
             self._join(found, cells, PLAIN)
