@@ -270,10 +270,20 @@ static inline long long number_of(const char *at, const char *end) {
 }
 
 /* What a header promises: `at` is its first byte, `end` its CR. */
-static inline void take_header(struct connection *connection, const char *at, const char *end) {
+static inline void take_header(
+    const char *at, const char *end, long long *elements, long long *skip
+) {
     long long count;
-    connection->elements--;
+    (*elements)--;
     switch (*at) {
+    case '$': case '=':
+        count = number_of(at + 1, end);
+        if (count >= 0) *skip = count + 2;
+        break;
+    case '*': case '~': case '>': case '%':
+        count = number_of(at + 1, end);
+        if (count > 0) *elements += *at == '%' ? 2 * count : count;
+        break;
     case '+': case ':': case '_': case ',': case '#': case '(':
         break;
     case '-':
@@ -281,14 +291,7 @@ static inline void take_header(struct connection *connection, const char *at, co
         break;
     case '!':
         note_error("an error of several lines", strchr("an error of several lines", 0));
-        /* fall through */
-    case '$': case '=':
-        count = number_of(at + 1, end);
-        if (count >= 0) connection->skip = count + 2;
-        break;
-    case '*': case '~': case '>': case '%':
-        count = number_of(at + 1, end);
-        if (count > 0) connection->elements += *at == '%' ? 2 * count : count;
+        *skip = number_of(at + 1, end) + 2;
         break;
     default:
         die("this is no reply: it begins with the byte %d", *at);
@@ -298,25 +301,27 @@ static inline void take_header(struct connection *connection, const char *at, co
 /* Pass over what has come; how many bytes were used. The rest is the beginning of a header. */
 static size_t take(struct connection *connection, const char *bytes, size_t length) {
     const char *at = bytes, *end = bytes + length;
+    long long skip = connection->skip, elements = connection->elements; /* in registers */
     while (at < end) {
         if (connection->replies == 0) die("there are more replies than commands");
-        if (connection->skip > 0) {
-            size_t passed = (size_t)(end - at);
-            if ((long long)passed > connection->skip) passed = (size_t)connection->skip;
+        if (skip > 0) {
+            long long passed = end - at < skip ? end - at : skip;
             at += passed;
-            connection->skip -= (long long)passed;
+            skip -= passed;
         } else {
-            const char *line_end = at;
+            const char *line_end = at + 1;
             while (line_end < end && *line_end != '\n') line_end++; /* most are of a few bytes */
-            if (line_end == end) break;
-            take_header(connection, at, line_end - 1);
+            if (line_end >= end) break;
+            take_header(at, line_end - 1, &elements, &skip);
             at = line_end + 1;
         }
-        if (connection->elements == 0 && connection->skip == 0) {
+        if (elements == 0 && skip == 0) {
             connection->replies--;
-            connection->elements = 1;
+            elements = 1;
         }
     }
+    connection->skip = skip;
+    connection->elements = elements;
     return (size_t)(at - bytes);
 }
 

@@ -296,7 +296,7 @@ def _abilities(client: redis.Redis) -> dict[str, Any]:
     has_library = importlib.util.find_spec("prometheus_client") is not None
     return {
         "row_cache_bytes": sized(ROW_CACHE),
-        "block_cache_bytes": client.info("store").get("block_cache_size", 0),
+        "block_cache_bytes": client.info().get("block_cache_size", 0),
         "has_metrics": has_library and sized("metrics-port") is not None,
     }
 

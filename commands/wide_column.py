@@ -178,11 +178,13 @@ def wcget_quickly(context: Context, commands: list[list[bytes]], place: int) -> 
             return AllWritten(known)
     rows = rows_asked_alike(commands, place, MOST_AT_ONCE)
     pages = store.read_first(dataset, rows, query, MOST_BYTES_AT_ONCE)
+    if not store.remembers:
+        return [(page.cursor, page.packed or page.columns) for _, page in pages]
     return [_answer(store, dataset, row, query, page) for row, page in pages]
 
 
 def _answer(store: Engine, dataset: bytes, row: bytes, query: Query, page: Page) -> Reply:
-    reply = (page.cursor, page.columns if page.packed is None else page.packed)
+    reply = (page.cursor, page.packed or page.columns)
     if query.number and store.remembers:
         return Kept(reply, partial(store.remember, dataset, row, query, page))
     return reply

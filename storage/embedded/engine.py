@@ -370,8 +370,7 @@ class EmbeddedEngine(Exchange):
             found, view = await self._find_settled(dataset, (prefix,))
         rules, scan = found.rules(self._clock.now()), view.scan(end_of(prefix))
         reader = RowReader(scan, rules, selection, Budget(request.limits), values=request.values)
-        page = page_of_row(reader, dataset, row, selection, request, position)
-        page.version = found.version
+        page = page_of_row(reader, dataset, row, selection, request, found.version, position)
         self._note_expired(found, row, reader)
         return page
 
@@ -402,12 +401,11 @@ class EmbeddedEngine(Exchange):
             rows,
             selection,
             request,
+            found.version,
             most_keys=MOST_KEYS_AT_ONCE,
             most_bytes=most_bytes,
             most_expired=MOST_EXPIRED,
         )
-        for _, page in pages:
-            page.version = found.version
         if pages:
             self._note_expired(found, pages[-1][0], reader)
         if self.remembers:

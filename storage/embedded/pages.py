@@ -13,7 +13,7 @@ from storage.embedded.ordered import Family, Scan
 from storage.embedded.reader import RowReader, read_rows
 from storage.embedded.rules import NO_LIMIT, Budget, Rules
 from storage.encoding import column_prefix, end_of, name_bounds, row_prefix
-from storage.model import ColumnCells, NameRange, Packed, Page, PageRequest, RowsPage, Selection
+from storage.model import NameRange, Packed, Page, PageRequest, RowsPage, Selection
 
 
 def check_columns(columns: Sequence[bytes] | None) -> None:
@@ -33,22 +33,19 @@ def page_of_row(
     row: bytes,
     selection: Selection,
     request: PageRequest,
+    version: int = 0,
     position: Position = START,
 ) -> Page:
-    """The row from `position` on."""
+    """The row from `position` on, of a dataset that has this version."""
     count = _columns_a_page(selection, request)
     read = reader.read_packed if request.packed else reader.read
     columns, cut = read(row_prefix(row), count, position)
     cursor = FINISHED
     if cut is not None:
         cursor = row_binding(dataset, row, selection).encode(cut.position)
-    return page_with(columns, cursor, reader.first_expiry)
-
-
-def page_with(columns: list[ColumnCells] | Packed, cursor: bytes, first_expiry: int) -> Page:
     if isinstance(columns, Packed):
-        return Page(cursor, [], 0, first_expiry, columns)
-    return Page(cursor, columns, 0, first_expiry)
+        return Page(cursor, [], version, reader.first_expiry, columns)
+    return Page(cursor, columns, version, reader.first_expiry)
 
 
 def first_pages(
@@ -57,12 +54,13 @@ def first_pages(
     rows: Iterable[bytes],
     selection: Selection,
     request: PageRequest,
+    version: int,
     *,
     most_keys: int,
     most_bytes: int,
     most_expired: int,
 ) -> list[tuple[bytes, Page]]:
-    """The first of the rows with their pages, as RowReader.read_pages() says how many."""
+    """The first of the rows with their pages; RowReader.read_pages() says how many."""
     read = reader.read_pages(
         rows,
         _columns_a_page(selection, request),
@@ -76,7 +74,11 @@ def first_pages(
         cursor = FINISHED
         if cut is not None:
             cursor = row_binding(dataset, row, selection).encode(cut.position)
-        pages.append((row, page_with(columns, cursor, first_expiry)))
+        if isinstance(columns, Packed):
+            page = Page(cursor, [], version, first_expiry, columns)
+        else:
+            page = Page(cursor, columns, version, first_expiry)
+        pages.append((row, page))
     return pages
 
 
