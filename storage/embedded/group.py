@@ -10,7 +10,7 @@ from __future__ import annotations
 from storage.embedded.ordered import Family, Operation
 from storage.embedded.overlay import Overlay
 
-MAX_OPERATIONS = 20_000
+MAX_OPERATIONS = 5_000
 """A larger group is committed at once, if no transaction is open: one batch holds the interpreter
 for as long as it takes."""
 
