@@ -5,7 +5,7 @@ unsafe; tests/storage/test_rocksdict_traps.py pins each. How they are closed her
 used there:
 
  1-3  Reads go through RocksScan alone: it keeps the ReadOptions and the bound alive beside the
-      iterator, sets no lower bound, and never steps an iterator that is not valid.
+      iterator, sets no lower bound, and never steps an iterator that is not valid: it has no key.
  4-6  No items(), no Snapshot, no prefix extractor: a walk that ends asks status() whether it
       ended early.
  7-8  no_slowdown is always set; a stall is StoreStalled with nothing applied. The batch is built
