@@ -263,17 +263,17 @@ class Connection(asyncio.Protocol):
         self._ran = command
         try:
             replies = command.quick_handler(self._context, commands, place)
+            if type(replies) is AllWritten:
+                encoded: list[bytes] = replies
+            else:
+                encode = ENCODERS[self.client.protocol].encode
+                encoded = [encode(reply) for reply in replies]
         except Exception as error:
             return 1, self._reply_error(error, command)
-        if not replies:
+        if not encoded:
             self._ran = None
             return 0, 0
         self.client.last_command = command.name
-        if type(replies) is AllWritten:
-            encoded: list[bytes] = replies
-        else:
-            encode = ENCODERS[self.client.protocol].encode
-            encoded = [encode(reply) for reply in replies]
         waiting = self._replies
         if command.is_write:
             waiting.writes += range(len(waiting), len(waiting) + len(encoded))

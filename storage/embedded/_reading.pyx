@@ -125,7 +125,8 @@ cdef tuple methods_of(kind):
 
 
 cdef class Walk:
-    """Keys and values from a start on: an iterator, as the generator walk_in_python is (storage/rocks/families.py).
+    """Keys and values from a start on: an iterator, as the generator walk_in_python is, which stands
+    in storage/rocks/families.py.
 
     `owner` is kept alive with it; `translation` turns an error of the store into one of ours.
     """
@@ -136,11 +137,11 @@ cdef class Walk:
     cdef bytes key, value
 
     def __init__(self, owner, iterator, bytes start not None, translation):
-        self._next, self._key, self._value = methods_of(type(iterator))
         self._owner = owner
         self._scanned = iterator
         self._translation = translation
-        self.begin(start)
+        self.begin(start)  # before its methods are looked up: what is gone says so when it is used
+        self._next, self._key, self._value = methods_of(type(iterator))
 
     cdef int begin(self, bytes start) except -1:
         """Walk from there on; it may have walked before."""

@@ -52,6 +52,7 @@ from storage.maintenance.collector import Collector
 from storage.maintenance.survey import Span, Totals
 from storage.maintenance.surveyor import surveyed
 from storage.model import (
+    MAX_NAME_BYTES,
     DatasetInfo,
     DatasetSettings,
     Deletion,
@@ -418,6 +419,8 @@ class EmbeddedEngine(Exchange):
         """Up to the first to which something waits to be written, or of which something is
         remembered."""
         for row in rows:
+            if len(row) > MAX_NAME_BYTES:  # it is refused to who asks for it alone
+                return
             if dataset.waiting_rows and dataset.waits_for((row_prefix(row),)):
                 return
             if self.rows.knows(dataset, row, query.number, now):

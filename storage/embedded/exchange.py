@@ -78,6 +78,7 @@ class Exchange(Committing):
         try:
             # Before the entry is in the log: a family without one is dropped by the next start.
             if tables:
+                self._glances.clear()
                 self._store.ingest(created.family, tables)
         except BaseException:
             self._datasets.drop(created)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from pathlib import Path
+
 import pytest
 
 from storage.errors import StoreStalled
@@ -16,8 +19,10 @@ from storage.model import (
     Query,
     Selection,
 )
+from storage.opening import open_engine
 from storage.packed import unpacked
-from tests.storage.engine.store import TOO_LONG, UNLIMITED, Store, plain
+from storage.rocks.database import RocksDatabase
+from tests.storage.engine.store import SMALL, TOO_LONG, UNLIMITED, Store, plain
 
 MUCH = 10**9
 
@@ -107,6 +112,36 @@ def test_it_ends_with_the_page_that_has_enough_bytes(filled: Store) -> None:
 def test_it_ends_before_what_is_refused(filled: Store) -> None:
     assert list(first(filled, b"a", TOO_LONG, b"b")) == [b"a"]
     assert filled.engine.read_first(b"absent", [b"a"], query(), MUCH) == []
+
+
+@pytest.mark.parametrize("remembers", [0, 100_000])
+def test_a_row_that_is_refused_takes_nothing_from_those_before_it(
+    filled: Store, remembers: int
+) -> None:
+    """Also while something waits to be written to another row."""
+    filled.engine.rows.limit_bytes = remembers
+    filled.put(cell(b"another"))
+    assert list(first(filled, b"a", b"b", TOO_LONG, b"c")) == [b"a", b"b"]
+
+
+def test_a_store_that_was_opened_again_meanwhile_is_read_one_by_one(tmp_path: Path) -> None:
+    """It may do so by itself, and then ends all views."""
+    with asyncio.Runner() as runner:
+        store = Store(open_engine(tmp_path / "data", SMALL), runner)
+        store.put(cell(b"a"))
+        store.engine.commit()
+        assert list(first(store, b"a")) == [b"a"]
+        reopen(store)
+        assert first(store, b"a") == {}
+        assert store.read(row=b"a") == [(b"c", [(1, b"v")])]
+        store.engine.commit()
+        assert list(first(store, b"a")) == [b"a"]
+        runner.run(store.engine.close())
+
+
+def reopen(store: Store) -> None:
+    assert isinstance(store.engine._store, RocksDatabase)
+    store.engine._store.reopen()
 
 
 def test_it_gives_up_where_much_was_deleted(filled: Store) -> None:
