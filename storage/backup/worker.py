@@ -47,7 +47,10 @@ class Job:
 
 
 def main() -> int:
-    job = Job(**json.loads(sys.stdin.readline()))
+    line = sys.stdin.readline()
+    if not line.endswith("\n"):
+        return 1  # the server ended before it could say what to do
+    job = Job(**json.loads(line))
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(NICENESS)
     try:

@@ -16,3 +16,12 @@ def test_a_program_is_found_whatever_the_working_directory(tmp_path: Path) -> No
         program("where"), cwd=tmp_path, env=environment(), capture_output=True, text=True
     )
     assert (ended.stderr, ended.stdout) == ("", f"{tmp_path}\n")
+
+
+def test_a_backup_whose_server_ended_at_once_ends_without_a_word() -> None:
+    """Killed before it said what to do: that is no defect for its log."""
+    for said in (b"", b'{"checkpoint": "/half'):
+        ended = subprocess.run(
+            program("storage.backup.worker"), env=environment(), input=said, capture_output=True
+        )
+        assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", b"")
