@@ -98,7 +98,10 @@ def _told_seldom() -> Any:
 
 
 def _tell(fields: dict[str, Any]) -> None:
-    print(json.dumps(fields), flush=True)
+    try:
+        print(json.dumps(fields), flush=True)
+    except BrokenPipeError:
+        os._exit(1)  # the server has ended: nobody listens, and what is flushed at exit fails again
 
 
 def _end_with_parent() -> None:

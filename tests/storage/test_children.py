@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 from storage.children import environment, program
@@ -25,3 +26,16 @@ def test_a_backup_whose_server_ended_at_once_ends_without_a_word() -> None:
             program("storage.backup.worker"), env=environment(), input=said, capture_output=True
         )
         assert (ended.returncode, ended.stdout, ended.stderr) == (1, b"", b"")
+
+
+def test_a_backup_that_nobody_listens_to_any_more_ends_without_a_word() -> None:
+    code = """
+import os
+from storage.backup.worker import _tell
+reading, writing = os.pipe()
+os.close(reading)
+os.dup2(writing, 1)
+_tell({"done": 1})
+"""
+    ended = subprocess.run([sys.executable, "-c", code], env=environment(), stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (1, b"")
