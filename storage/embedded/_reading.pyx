@@ -393,9 +393,9 @@ cdef class RowReader:
         cdef bint walks, one_column = self._selection.columns is not None
         while not (one_column and self._skip == COLUMN):
             skipped = 0
-            walk = self._walk_from(start)
-            walks = walk is not None
-            steps = None if walks else iter(self._scan.walk(start))
+            steps = self._walk_from(start)
+            walks = type(steps) is Walk
+            walk = <Walk> steps if walks else None
             while True:
                 if walks:
                     if not walk.step():
@@ -424,16 +424,16 @@ cdef class RowReader:
             start = self._column_end() if self._skip == COLUMN else self._newest_in_range()
         return None
 
-    cdef Walk _walk_from(self, bytes start):
-        """A walk from there on; None if the scan's are of another kind."""
+    cdef _walk_from(self, bytes start):
+        """A walk from there on: a Walk, taken up anew where there is one, or any iterator."""
         if self._walk is not None and self._walk._scanned is not None:
             self._walk.begin(start)
             return self._walk
         walk = self._scan.walk(start)
         if type(walk) is Walk:
             self._walk = <Walk> walk
-            return self._walk
-        return None
+            return walk
+        return iter(walk)
 
     cdef bint _take(self, Py_ssize_t count) except -1:
         """Put the cell on the page; False when it does not fit."""

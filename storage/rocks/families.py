@@ -148,7 +148,7 @@ class RocksFamily:
             full_buffers = self.property("rocksdb.num-immutable-mem-table")
             return bool(
                 self.property("rocksdb.mem-table-flush-pending")
-                # Of all families: one that is too few to be flushed may wait here for ever.
+                # Flushes are those of all families: one is this one's only if it has full buffers.
                 or (full_buffers and self.property("rocksdb.num-running-flushes"))
                 or self.property("rocksdb.compaction-pending")
                 or self._is_compacted()
